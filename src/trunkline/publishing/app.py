@@ -35,7 +35,7 @@ from trunkline.publishing.card_pages import CardPages
 from trunkline.publishing.cards import CARD_PATH, OLD_CARD_PATH
 from trunkline.publishing.catalog import CATALOG_PATH, Catalog
 from trunkline.publishing.files import StoredFiles
-from trunkline.publishing.operations import Caller, PublishedOperations
+from trunkline.publishing.operations import ANONYMOUS, Caller, PublishedOperations
 from trunkline.publishing.publications import Publications
 from trunkline.publishing.streams import OpenStreams
 from trunkline.publishing.tasks import TaskReader
@@ -97,6 +97,7 @@ class PublishingApp:
         self._rpc = JsonRpcBinding(requests, metrics, services.limits.max_body_bytes)
         self._http = HttpJsonBinding(requests, metrics, services.limits.max_body_bytes)
         self._traces = services.traces
+        self._has_keys = services.keys is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -146,7 +147,7 @@ class PublishingApp:
     def _caller(self, request: Request, trace: TraceContext | None) -> Caller:
         name = caller_of(request.scope)
         return Caller(
-            key_id=key_id_of(request.scope),
+            key_id=key_id_of(request.scope) or (ANONYMOUS if self._has_keys else ""),
             name=STARTED_BY if name is None else f"{STARTED_BY}:{name}",
             correlation_id=correlation_id_of(request.scope),
             trace=trace,

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from trunkline.errors import Conflict, Invalid, NotFound
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject
@@ -39,15 +41,24 @@ _TAKEN_SECONDS = 5.0
 _CANCEL_SECONDS = 10.0
 
 
+# Of all callers without a key where keys are in use. Ids of keys are UUIDs.
+ANONYMOUS = "public"
+
+
 class Caller(NamedTuple):
     """Who calls, and on what."""
 
-    # The id of the API key; empty: no keys are in use.
+    # The id of the API key, or `ANONYMOUS`; empty: no keys are in use.
     key_id: str
     # What the audit log and `started_by` say.
     name: str
     correlation_id: str
     trace: TraceContext | None = None
+
+    @property
+    def is_anonymous(self) -> bool:
+        """These callers cannot be distinguished: only the id of a task, which cannot be guessed, leads to it."""
+        return self.key_id == ANONYMOUS
 
 
 class TaskFinished(A2AError):
@@ -105,7 +116,11 @@ class PublishedOperations:
         with acting(caller.name):
             if received.task_id is not None:
                 return await self._answer(publication, received, received.task_id, caller, push_config)
-            run_id = await self._start(publication, received.message, caller, push_config, once=once)
+            message = received.message
+            if caller.is_anonymous:
+                # It would continue the conversation of another one that chose the same id, here or at the agent.
+                message = msgspec.structs.replace(message, chose_context=False)
+            run_id = await self._start(publication, message, caller, push_config, once=once)
             return SentMessage(run_id, None)
 
     async def _start(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 from tests.scenarios.api.test_keys import bearer, create_key, guarded_system
+from tests.scenarios.kit_server import served
 from tests.scenarios.publishing.a2a_caller import text
 
+from trunkline.agentkit import Agent, Message, Task
 from trunkline.jsontypes import JsonObject, encode
-from trunkline.testing import ScriptedAgent, simple_success
+from trunkline.testing import RunningSystem, ScriptedAgent, running_system, simple_success
 from trunkline.testing.system import objects_in
 
 # Which keys there are, and what they allow, is the same on every set of backends.
@@ -118,6 +121,57 @@ async def test_what_is_public_needs_no_key(tmp_path: Path) -> None:
         assert (await system.call("POST", ENDPOINT, body, JSON | bearer("tl_wrong"))).status == 401
         card = await system.call("GET", f"{ENDPOINT}/.well-known/agent-card.json")
         assert "securitySchemes" not in card.json
+
+
+async def test_callers_without_a_key_see_nothing_of_one_another(tmp_path: Path) -> None:
+    public: JsonObject = {
+        **FRONT,
+        "publish": {"security": "public"},
+        "steps": {"only": {"agent": "A", "message": "caller", "context": "caller"}},
+    }
+
+    async def call(system: RunningSystem, method: str, params: JsonObject) -> JsonObject:
+        body: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = (await system.call("POST", ENDPOINT, body, JSON)).json
+        found = answer.get("result", answer.get("error"))
+        assert isinstance(found, dict)
+        return found
+
+    async def task_id(system: RunningSystem, message: JsonObject) -> str:
+        task = (await call(system, "SendMessage", {"message": message}))["task"]
+        assert isinstance(task, dict)
+        return str(task["id"])
+
+    contexts: list[str] = []
+
+    async def play(task: Task) -> AsyncGenerator[object, Message]:
+        contexts.append(task.context_id)
+        yield "Hello."
+
+    kit = Agent("Kit", description="Plays.")
+    kit.handler(play)
+    async with served(kit) as url:
+        async with running_system(tmp_path) as system:
+            await system.register("A", url)
+            await system.save(public)
+            before = await task_id(system, text("hi", contextId="c"))
+            await task_id(system, text("hi", "m-2", contextId="c"))
+            assert (await call(system, "ListTasks", {}))["totalSize"] == 2
+        await create_key(tmp_path, "admin", "ann")
+        async with guarded_system(tmp_path) as system:
+            assert (await call(system, "GetTask", {"id": before}))["code"] == -32001
+            refused = await call(system, "ListTasks", {})
+            assert (refused["code"], refused["message"]) == (-32004, "Listing tasks needs an API key.")
+            first = await task_id(system, text("hi", "m-3", contextId="c"))
+            await task_id(system, text("hi", "m-4", contextId="c"))
+            assert (await call(system, "GetTask", {"id": first}))["id"] == first
+            config: JsonObject = {"taskId": first, "id": "p", "url": "https://receiver.example/secret?key=1"}
+            created = await call(system, "CreateTaskPushNotificationConfig", config)
+            read = await call(system, "GetTaskPushNotificationConfig", {"taskId": first, "id": "p"})
+            assert (created["url"], read["url"]) == (config["url"], "https://receiver.example/")
+    # Without keys, the second task continued the conversation of the first one.
+    assert contexts[0] == contexts[1]
+    assert len(set(contexts)) == 3
 
 
 async def test_callers_with_a_key_get_an_extended_card_with_the_input_schema(tmp_path: Path) -> None:

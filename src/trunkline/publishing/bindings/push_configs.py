@@ -8,6 +8,10 @@ The operations on push notification configs, in both versions.
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
+import msgspec
+
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.publishing.bindings.caller_request import CallerRequest
@@ -22,7 +26,7 @@ from trunkline.publishing.push.configs import (
     read_config,
 )
 from trunkline.publishing.tasks import CallerTask
-from trunkline.services.callbacks.push_configs import MAX_CONFIGS_OF_A_TASK, PushConfigs
+from trunkline.services.callbacks.push_configs import MAX_CONFIGS_OF_A_TASK, PushConfigs, PushReceiver
 from trunkline.stores.port.push_configs import PushConfig
 
 
@@ -53,7 +57,7 @@ class PushConfigRequests:
         identity = given.id or (task.record.id if asked.is_old else new_id())
         config = self._configs.new(task.record.id, identity, given.receiver)
         await self._configs.put(config)
-        return self._shown(asked, config)
+        return self._write(asked, config, given.receiver)
 
     async def get(self, asked: CallerRequest) -> Json:
         task = await self._task(asked)
@@ -104,8 +108,16 @@ class PushConfigRequests:
         return identity
 
     def _shown(self, asked: CallerRequest, config: PushConfig) -> JsonObject:
+        receiver = self._configs.receiver(config)
+        if asked.caller.is_anonymous:
+            # Another one may have set it, and its path and query can contain secrets.
+            parts = urlsplit(receiver.url)
+            receiver = msgspec.structs.replace(receiver, url=f"{parts.scheme}://{parts.netloc}/")
+        return self._write(asked, config, receiver)
+
+    def _write(self, asked: CallerRequest, config: PushConfig, receiver: PushReceiver) -> JsonObject:
         write = config_v03 if asked.is_old else config_v1
-        return write(config.key.run_id, config.key.id, self._configs.receiver(config))
+        return write(config.key.run_id, config.key.id, receiver)
 
 
 def _page(params: JsonObject) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.state import TaskState
-from trunkline.publishing.errors import invalid_params
+from trunkline.publishing.errors import A2AError, ErrorKind, invalid_params
 from trunkline.publishing.messages import field_of, flag, history_length, text_field, whole_number
 from trunkline.publishing.operations import Caller, PublishedOperations
 from trunkline.publishing.publications import Publication
@@ -41,6 +41,8 @@ class TaskLists:
     async def page(
         self, publication: Publication, caller: Caller, params: JsonObject, version: str
     ) -> JsonObject:
+        if caller.is_anonymous:
+            raise A2AError(ErrorKind.UNSUPPORTED_OPERATION, "Listing tasks needs an API key.")
         limit = _page_size(params)
         where = TaskFilter(
             publication=publication.key,
