@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from trunkline.clock import Clock
 from trunkline.errors import ConfigurationError
+from trunkline.services.callbacks.sender import MAX_QUEUES_AT_ONCE
 from trunkline.services.security.vault import load_keys
-from trunkline.settings import Settings
+from trunkline.settings import Settings, is_loopback
 from trunkline.stores.base import Store
 from trunkline.stores.blobs import BlobStore
 from trunkline.stores.blobs.folder import BlobFolder
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.answer_memory import MemoryBudget
 from trunkline.transports.aws_agentcore import AgentCoreTransport
+from trunkline.transports.base import Transport
 from trunkline.transports.https import HttpTransport
 from trunkline.transports.stdio import StdioTransport
 from trunkline.transports.transport_router import TransportRouter
@@ -108,3 +110,24 @@ async def open_transports(
         ) as stdio,
     ):
         yield TransportRouter({"https": https, "aws-agentcore": agentcore, "stdio": stdio})
+
+
+@asynccontextmanager
+async def open_push_transport(
+    settings: Settings, transport: Transport, memory: MemoryBudget, *, alone: bool
+) -> AsyncGenerator[Transport]:
+    """
+    For addresses that callers choose. Calls public addresses and `allowed_networks`.
+
+    `transport`: the one to agents. It is used where it allows no more (not `alone`) or all callers are on this machine.
+    """
+    if not alone or (is_loopback(settings.host) and not settings.require_keys):
+        yield transport
+        return
+    async with HttpTransport(
+        AddressPolicy(settings.allowed_networks),
+        max_answer_bytes=settings.max_answer_bytes,
+        limit=MAX_QUEUES_AT_ONCE,
+        memory=memory,
+    ) as guarded:
+        yield guarded

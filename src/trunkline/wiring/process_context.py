@@ -44,7 +44,7 @@ from trunkline.telemetry.traces import Traces
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.answer_memory import MemoryBudget
 from trunkline.transports.base import Transport
-from trunkline.wiring.backends import open_blobs, open_store, open_transports, vault_keys
+from trunkline.wiring.backends import open_blobs, open_push_transport, open_store, open_transports, vault_keys
 from trunkline.wiring.exported_store import read_only_if_exported
 from trunkline.wiring.interceptors import Interceptors
 from trunkline.wiring.trace_export import open_traces
@@ -63,6 +63,8 @@ class ProcessContext:
     metrics: Metrics
     traces: Traces
     transport: Transport
+    # To the receivers of push notifications, whose addresses callers choose.
+    push_transport: Transport
     answer_memory: MemoryBudget
     batches: BatchSender
     agent_cache: AgentCache
@@ -101,6 +103,7 @@ async def open_process_context(
     async with (
         open_store(settings, clock=clock, upgrade=alone) as opened,
         open_transports(settings, policy, answer_memory) as transports,
+        open_push_transport(settings, transports, answer_memory, alone=alone) as push_transport,
         open_traces() as traces,
     ):
         store = await read_only_if_exported(interceptors.store(opened))
@@ -138,6 +141,7 @@ async def open_process_context(
                 metrics=metrics,
                 traces=traces,
                 transport=transport,
+                push_transport=interceptors.transport(push_transport),
                 answer_memory=answer_memory,
                 batches=batches,
                 agent_cache=agent_cache,

@@ -128,6 +128,7 @@ class BridgeRole:
             callback_sources(context),
             context.clock,
             context.metrics,
+            transports={PUSH_KIND: context.push_transport},
             claim_lasts=context.interceptors.timeouts.callback_claim,
             one_by_one=(PUSH_KIND,),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tests.scenarios.api.test_keys import bearer, create_key, guarded_system
 from tests.scenarios.kit_server import served
 from tests.scenarios.publishing.a2a_caller import text
+from tests.scenarios.publishing.receiver import receiving
 
 from trunkline.agentkit import Agent, Message, Task
 from trunkline.jsontypes import JsonObject, encode
@@ -172,6 +174,51 @@ async def test_callers_without_a_key_see_nothing_of_one_another(tmp_path: Path) 
     # Without keys, the second task continued the conversation of the first one.
     assert contexts[0] == contexts[1]
     assert len(set(contexts)) == 3
+
+
+@pytest.mark.parametrize("allowed", ["", "127.0.0.1/32"])
+async def test_where_keys_are_required_updates_reach_only_public_and_allowed_addresses(
+    tmp_path: Path, allowed: str
+) -> None:
+    admin = await create_key(tmp_path, "admin", "ann")
+    async with (
+        running_system(tmp_path, require_keys=True, allowed_networks=allowed) as system,
+        ScriptedAgent(simple_success("hi")) as agent,
+        receiving() as receiver,
+    ):
+        registered: JsonObject = {"name": "A", "url": agent.url, "protocol": "simple-a2a"}
+        await system.call("POST", "/agents", registered, bearer(admin))
+        await system.call("POST", "/workflows", encode(FRONT), bearer(admin))
+        config: JsonObject = {"taskPushNotificationConfig": {"id": "p", "url": f"{receiver.url}/"}}
+        params: JsonObject = {"message": text("hi"), "configuration": config}
+        body: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+        sent = (await system.call("POST", ENDPOINT, body, JSON | bearer(admin))).json["result"]
+        assert isinstance(sent, dict)
+        assert isinstance(sent["task"], dict)
+        if allowed:
+            assert (await receiver.states())[-1] == "completed"
+            return
+        path = f"/runs/{sent['task']['id']}/push-configs"
+        async with asyncio.timeout(60):
+            while True:
+                configs = (await system.call("GET", path, headers=bearer(admin))).json["items"]
+                (found,) = objects_in(configs)
+                if found["failures"]:
+                    break
+                await asyncio.sleep(0.01)
+        assert "loopback" in str(found["error"])
+        assert (receiver.accepted, receiver.refused) == ([], 0)
+
+
+async def test_a_path_that_ends_like_a_card_needs_a_key(tmp_path: Path) -> None:
+    admin = await create_key(tmp_path, "admin", "ann")
+    async with guarded_system(tmp_path) as system:
+        await system.call("POST", "/workflows", encode(FRONT), bearer(admin))
+        for name in ("agent.json", "agent-card.json"):
+            card = f"{ENDPOINT}/.well-known/{name}"
+            assert (await system.call("GET", card)).status == 200
+            for path in (f"{ENDPOINT}/tasks/.well-known/{name}", f"{ENDPOINT}//.well-known/{name}"):
+                assert (await system.call("GET", path)).status == 401
 
 
 async def test_callers_with_a_key_get_an_extended_card_with_the_input_schema(tmp_path: Path) -> None:

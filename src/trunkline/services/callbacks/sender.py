@@ -86,6 +86,7 @@ class CallbackSender:
         clock: Clock,
         metrics: Metrics,
         *,
+        transports: Mapping[str, Transport] | None = None,
         claim_lasts: timedelta = CLAIM_LASTS,
         one_by_one: Collection[str] = (),
         random: Random | None = None,
@@ -93,11 +94,14 @@ class CallbackSender:
         """
         `sources`: by the kind of their callbacks. Queues of other kinds are left alone.
 
+        `transports`: by the kinds that do not use `transport`, because others may be called.
+
         `one_by_one`: kinds whose callbacks are each settled before the next one is sent. After a crash, only one of
         them is sent again, so a receiver never sees an order in which it goes back.
         """
         self._store = store
         self._transport = transport
+        self._transports = transports or {}
         self._sources = sources
         self._clock = clock
         self._metrics = metrics
@@ -234,18 +238,18 @@ class CallbackSender:
             if self._hosts.get(host, 0) >= MAX_QUEUES_OF_A_HOST:
                 attempts.is_postponed = True
                 return False
-            error = await self._post(request, host)
+            error = await self._post(attempts.kind, request, host)
             if error is not None:
                 attempts.failed(callback, error, is_too_old=is_too_old)
                 return False
         attempts.accepted(callback)
         return True
 
-    async def _post(self, request: CallbackRequest, host: str) -> str | None:
+    async def _post(self, kind: str, request: CallbackRequest, host: str) -> str | None:
         """Why it was not accepted."""
         self._hosts[host] = self._hosts.get(host, 0) + 1
         try:
-            return await post_callback(self._transport, request)
+            return await post_callback(self._transports.get(kind, self._transport), request)
         finally:
             self._hosts[host] -= 1
             if not self._hosts[host]:
@@ -326,6 +330,7 @@ class _Attempts:
     """What one claim has done so far."""
 
     def __init__(self, queue: ClaimedQueue) -> None:
+        self.kind = queue.kind
         self.ended: list[int] = []
         self.failures = queue.failures
         self.error: str | None = None
