@@ -163,7 +163,7 @@ _HOOKS = (f"{PUSH_PATH}/", f"{HOOK_PATH}/")
 _PUBLISHED = "/a2a/"
 _CATALOG = "/a2a/catalog"
 _ROOT_CARD = "/.well-known/agent-card.json"
-_CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+_CARDS = re.compile(r"/a2a/(?:agents|workflows)/[^/]+/\.well-known/agent(?:-card)?\.json")
 _RANKS: dict[KeyRole, int] = {"caller": 0, "viewer": 1, "operator": 2, "admin": 3}
 _PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
 
@@ -198,7 +198,7 @@ def role_for(method: str, path: str) -> KeyRole | None:
 
 def _published_role(path: str) -> KeyRole | None:
     """Anyone may read the card of what is published; it says whether a key is needed for the rest."""
-    return None if path.endswith(_CARDS) else "caller"
+    return None if _CARDS.fullmatch(path) else "caller"
 
 
 def may_omit_key(path: str) -> bool:

@@ -18,8 +18,12 @@ from trunkline.publishing.publications import Publication
 from trunkline.stores.base import ApiKey
 
 
-def refused(request: Request, publication: Publication) -> Response | None:
-    """The response to a request without the key that it needs. Raises `NotAllowed` if its key is not enough."""
+def refused(request: Request, publication: Publication, *, has_keys: bool) -> Response | None:
+    """
+    The response to a request without the key that it needs. Raises `NotAllowed` if its key is not enough.
+
+    `has_keys`: the API requires keys.
+    """
     if publication.options.security == "public":
         return None
     key = key_of(request.scope)
@@ -34,7 +38,14 @@ def refused(request: Request, publication: Publication) -> Response | None:
             f"The API key {key.name} has the role {key.role}, which cannot call published agents and workflows.",
             fix=f"Create a key for it: trunkline keys create NAME --role caller --publication {publication.key}.",
         )
-    return refusal_without_key(request.scope)
+    response = refusal_without_key(request.scope)
+    if has_keys and key is None and response is None:
+        # The check of keys has let the request pass as one that needs none.
+        raise NotAllowed(
+            "This request needs an API key, but none was sent.",
+            fix="Send the header Authorization: Bearer KEY.",
+        )
+    return response
 
 
 def may_call(key: ApiKey, publication: Publication) -> bool:

@@ -127,7 +127,7 @@ class PublishingApp:
         if address.rest in (CARD_PATH, OLD_CARD_PATH):
             is_old = address.rest == OLD_CARD_PATH or request.headers.get("a2a-version", "").startswith("0.3")
             return self._cards.serve_card(request, publication, is_old=is_old)
-        denied = refused(request, publication)
+        denied = refused(request, publication, has_keys=self._has_keys)
         if denied is not None:
             return denied
         is_rpc = address.rest in ("", "/")
