@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from trunkline.testing.system import objects_in
 # It is about what is on the wire, which is the same on every set of backends.
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
 
+_HUGE_PLACE = urlsafe_b64encode(f"{10**20}/1".encode()).decode().rstrip("=")
 OPTIONS: JsonObject = {
     "name": "Front",
     "description": "Says things.",
@@ -69,6 +71,8 @@ INVALID: list[tuple[object, int]] = [
     ({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"pageSize": 0}}, -32602),
     ({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"pageSize": 101}}, -32602),
     ({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"pageToken": "?"}}, -32602),
+    # A time beyond 64 bits.
+    ({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"pageToken": _HUGE_PLACE}}, -32602),
     ({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"status": "odd"}}, -32602),
     ({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"statusTimestampAfter": "x"}}, -32602),
     ({"jsonrpc": "2.0", "id": 1, "method": "GetExtendedAgentCard"}, -32007),

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import binascii
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from typing import get_args
@@ -31,6 +32,9 @@ MAX_PAGE_BYTES = 8 * 1024 * 1024
 
 _STATES: dict[str, TaskState] = {state_v1(state): state for state in get_args(TaskState)}
 _NO_STATE = "TASK_STATE_UNSPECIFIED"
+_WRONG_TOKEN = "pageToken is not one that this list has returned"  # noqa: S105 - a message
+# The stores compare with whole numbers of 64 bits.
+_PLACE = re.compile(r"([0-9]{1,18})/([0-9a-zA-Z-]{1,100})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -116,7 +120,9 @@ def _place(params: JsonObject) -> TaskPlace | None:
         return None
     try:
         text = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
-        at, _, run_id = text.partition("/")
-        return TaskPlace(Instant(int(at)), RunId(run_id))
     except (binascii.Error, ValueError) as exc:
-        raise invalid_params("pageToken is not one that this list has returned") from exc
+        raise invalid_params(_WRONG_TOKEN) from exc
+    place = _PLACE.fullmatch(text)
+    if place is None:
+        raise invalid_params(_WRONG_TOKEN)
+    return TaskPlace(Instant(int(place[1])), RunId(place[2]))
