@@ -53,13 +53,12 @@ class Retention:
         self._pause = pause.total_seconds()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until `stopping`; a period of 0 keeps everything."""
-        if not self._keep and not self._keep_audit and not self._keep_events:
-            return
+        """Until `stopping`; a period of 0 keeps everything but deliveries, which have a limit of their own."""
         while not stopping.is_set():
             try:
                 if self._keep:
                     await self._delete_old(stopping)
+                await self._delete_old_deliveries(stopping)
                 if self._keep_audit:
                     await self._delete_old_audit(stopping)
                 if self._keep_events:
@@ -83,7 +82,6 @@ class Retention:
             if deleted < _RUNS_A_BATCH:
                 break
         await self._delete_old_firings(stopping)
-        await self._delete_old_deliveries(stopping)
         async with self._store.transaction() as tx:
             await tx.start_queue.forget_rates(after(tx.now, -_IDLE_RATE))
         if total:
@@ -99,7 +97,7 @@ class Retention:
                 return
 
     async def _delete_old_deliveries(self, stopping: asyncio.Event) -> None:
-        keep = max(min(self._keep, DELIVERIES), _SHORTEST_DELIVERIES)
+        keep = max(min(self._keep or DELIVERIES, DELIVERIES), _SHORTEST_DELIVERIES)
         while not stopping.is_set():
             async with self._store.transaction() as tx:
                 deleted = await tx.subscriptions.forget_deliveries(after(tx.now, -keep), _ENTRIES_A_BATCH)

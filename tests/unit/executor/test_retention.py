@@ -6,13 +6,16 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.unit.executor.executor_harness import ExecutorHarness
 
-from trunkline.executor.retention import Retention
+from trunkline.clock import after
+from trunkline.executor.retention import DELIVERIES, Retention
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.blobs.folder import BlobFolder
 from trunkline.stores.port.agents.activity import AgentMinute, minute_of
+from trunkline.stores.port.automation.subscriptions import Delivery
 
 pytestmark = pytest.mark.anyio
 
@@ -105,8 +108,32 @@ async def test_who_has_changed_what_is_forgotten_in_its_own_time(
     assert (await executor.store.backlog.count()).runs_by_status == {"COMPLETED": 1}
 
 
-async def test_a_period_of_zero_keeps_everything(executor: ExecutorHarness, tmp_path: Path) -> None:
+async def test_a_period_of_zero_keeps_everything_but_old_deliveries(
+    executor: ExecutorHarness, tmp_path: Path
+) -> None:
     await finished(executor)
     executor.clock.advance(timedelta(days=1_000))
-    await Retention(executor.store, timedelta(0), BlobFolder(tmp_path)).run(asyncio.Event())
+    delivery = Delivery(
+        id="0190a0b0-0000-7000-8000-000000000001",
+        subscription_id="0190a0b0-0000-7000-8000-000000000002",
+        event_id="e",
+        type="t",
+        run_id=None,
+        event=b"{}",
+        created_at=after(executor.clock.now(), -DELIVERIES),
+        status="delivered",
+    )
+    young = msgspec.structs.replace(
+        delivery, id="0190a0b0-0000-7000-8000-000000000003", created_at=executor.clock.now()
+    )
+    async with executor.store.transaction() as tx:
+        await tx.subscriptions.put_deliveries([delivery, young])
+    executor.clock.advance(timedelta(seconds=1))
+    stopping = asyncio.Event()
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(Retention(executor.store, timedelta(0), BlobFolder(tmp_path)).run(stopping))
+        while await executor.store.subscriptions.delivery(delivery.id) is not None:
+            await asyncio.sleep(0.01)
+        stopping.set()
+    assert await executor.store.subscriptions.delivery(young.id) == young
     assert (await executor.store.backlog.count()).runs_by_status == {"COMPLETED": 1}
