@@ -8,13 +8,14 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from aiohttp import ClientSession
 from tests.scenarios.api.test_keys import bearer, create_key, guarded_system
 from tests.scenarios.event_receiver import event_receiver
 from tests.scenarios.test_human_tasks import APPROVAL, ask, asking, reply
 
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import FakeClock, RunningSystem, running_system
-from trunkline.testing.system import Answer, step_of
+from trunkline.testing.system import Answer, objects_in, step_of
 
 pytestmark = pytest.mark.anyio
 
@@ -63,6 +64,32 @@ async def test_a_person_answers_by_link(system: RunningSystem) -> None:
     assert (given["answer"], given["data"], given["by"], given["comment"]) == (
         "approve", {"amount": 7}, "ada", "fine",
     )  # fmt: skip
+
+
+async def test_after_an_answer_the_page_is_found_below_any_path_of_a_proxy(system: RunningSystem) -> None:
+    path = await link(system, await ask(system))
+    async with (
+        ClientSession() as session,
+        session.post(system.url + path[1:], data=GOOD, allow_redirects=False) as answer,
+    ):
+        assert (answer.status, answer.headers["Location"]) == (303, path.rpartition("/")[2])
+
+
+async def test_the_audit_log_says_that_an_answer_came_by_link(system: RunningSystem) -> None:
+    run_id, other = await ask(system), await ask(system)
+    await send(system, await link(system, run_id), GOOD)
+    await output(system, run_id)
+    assert (await reply(system, other, {"answer": "approve", "data": {"amount": 7}})).status in {200, 202}
+    await output(system, other)
+    found: dict[str, JsonObject] = {}
+    for each in (run_id, other):
+        entries = (await system.call("GET", f"/audit?kind=run&subject={each}")).json["items"]
+        (entry,) = [entry for entry in objects_in(entries) if entry["action"] == "answer"]
+        found[each] = entry
+    assert (found[run_id]["who"], found[run_id]["detail"]) == (
+        "ada", {"step": "ok", "answer": "approve", "via": "link"},
+    )  # fmt: skip
+    assert "via" not in str(found[other]["detail"])
 
 
 async def test_the_page_is_locked_down(system: RunningSystem) -> None:

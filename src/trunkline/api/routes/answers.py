@@ -69,7 +69,7 @@ class AnswerRoutes:
             return await self._closed(given.token, exc, status=409)
         fields = _fields(body)
         try:
-            with acting(link.person):
+            with acting(link.person, via="link"):
                 await self._send(link, entry, fields)
         except Invalid as exc:
             problems = [f"{finding.path}: {finding.message}" for finding in exc.findings] or [exc.message]
@@ -81,7 +81,8 @@ class AnswerRoutes:
         if entry.waiting_for.human_task is None:
             return message_page("Thank you", "Your answer was recorded. You can close this page.")
         # Reloading the page must not send the answer again.
-        return RedirectResponse(request.url.path, 303, HEADERS)
+        # Relative to this address: a proxy may have removed a path of `public_url`.
+        return RedirectResponse(given.token, 303, HEADERS)
 
     async def _send(self, link: AnswerLink, entry: InboxEntry, fields: Mapping[str, str]) -> None:
         if entry.waiting_for.human_task is None:

@@ -35,15 +35,21 @@ _BATCH = 500
 BEGINNING = Instant(0)
 
 _who: ContextVar[str | None] = ContextVar("who", default=None)
+_via: ContextVar[str | None] = ContextVar("via", default=None)
 
 
 @contextmanager
-def acting(who: str | None) -> Generator[None]:
-    """Whatever the block changes or starts is recorded under this name: an API key's; None: no keys are in use."""
-    before = _who.set(who)
+def acting(who: str | None, *, via: str | None = None) -> Generator[None]:
+    """
+    Whatever the block changes or starts is recorded under this name: an API key's; None: no keys are in use.
+
+    `via`: what has authenticated the person, if it was not an API key.
+    """
+    before, via_before = _who.set(who), _via.set(via)
     try:
         yield
     finally:
+        _via.reset(via_before)
         _who.reset(before)
 
 
@@ -56,7 +62,7 @@ def audit_entry(
     kind: AuditKind, action: str, subject: str, *, who: str | UnsetType | None = UNSET, **detail: Json
 ) -> NewAuditEntry:
     """`who`: where something else than the key says it. Details that are None are left out."""
-    said = {name: value for name, value in detail.items() if value is not None}
+    said = {name: value for name, value in {**detail, "via": _via.get()}.items() if value is not None}
     return NewAuditEntry(
         id=new_id(),
         who=_who.get() if isinstance(who, UnsetType) else who,
