@@ -57,7 +57,8 @@ include-operation-id = [
   "create_agent", "replace_agent", "patch_agent", "save_workflow", "execute_workflow", "retry_run",
   "migration_ready", "migration_shadow", "migration_canary", "migration_cutover", "migration_cutover_all",
   "check_migration", "check_agent", "create_trigger", "save_trigger", "fire_trigger", "backfill_trigger",
-  "preview_schedule", "list_events", "send_event", "signal_run", "create_key", "change_run", "reply_to_step",
+  "preview_schedule", "validate_trigger", "list_events", "send_event", "signal_run", "create_key",
+  "change_run", "reply_to_step",
   "create_subscription", "save_subscription", "create_answer_link"
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 412, 422]

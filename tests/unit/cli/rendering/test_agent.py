@@ -30,6 +30,8 @@ AGENT: AgentMetadataResource = {
     "breaker": None,
     "repeatable": False,
     "publish": None,
+    "tags": [],
+    "skills": [],
     "created_at": "2026-03-01T11:00:00.000000Z",
     "updated_at": "2026-03-01T12:00:00.000000Z",
     "dialect": {

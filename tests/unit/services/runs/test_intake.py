@@ -50,7 +50,7 @@ class FullDisk:
 @asynccontextmanager
 async def loop_on(store: Store, timeout: timedelta = TIMEOUT) -> AsyncGenerator[tuple[Intake, FullDisk]]:
     loop = CommitLoop(store, SystemClock(), Metrics())
-    intake, disk = Intake(loop, timeout), FullDisk()
+    intake, disk = Intake(loop, timeout=timeout), FullDisk()
     loop.set_parts([intake, disk])
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run())
