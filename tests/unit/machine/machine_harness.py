@@ -81,6 +81,7 @@ class MachineHarness:
         self.runs: list[StartChildRun] = []
         self.told: list[tuple[str, Input]] = []
         self.timers: dict[str, StartTimer] = {}
+        self._fired: set[str] = set()
         # What the settings say of a question's deadline.
         self.reply_timeout: timedelta | None = None
         # And of the size of a run.
@@ -105,11 +106,15 @@ class MachineHarness:
                 case SendRunInput(run_id, _, item):
                     self.told.append((run_id, item))
                 case StartTimer(key):
-                    self.timers[key] = effect
-                case CancelTimer(key):
-                    self.timers.pop(key, None)
-                case AwaitEvents() | StopAwaitingEvents():
+                    # The input queue takes each key once.
+                    if key not in self._fired:
+                        self.timers[key] = effect
+                case CancelTimer() | AwaitEvents() | StopAwaitingEvents():
                     pass
+        for effect in turn.effects:
+            # The stores apply what a turn drops after what it sets.
+            if isinstance(effect, CancelTimer):
+                self.timers.pop(effect.key, None)
         return turn
 
     def start(self, **kept: Json) -> Turn:
@@ -136,6 +141,7 @@ class MachineHarness:
         while due := sorted((t for t in self.timers.values() if t.due <= end), key=lambda timer: timer.due):
             self.now = max(self.now, due[0].due)
             del self.timers[due[0].key]
+            self._fired.add(due[0].key)
             self.take(due[0].item)
         self.now = end
 

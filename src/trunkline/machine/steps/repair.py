@@ -29,11 +29,16 @@ _MAX_QUOTED_BYTES = 64 * 1024
 
 def refuse_output(turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult) -> None:
     """The agent has answered, but its output does not match the schema."""
+    repairs = step.call_details.repairs
+    is_exhausted = repairs >= plan.definition.max_repairs or turn.is_ending
+    waits_for_retry = step.waiting_for is not None and step.waiting_for.kind == "retry"
+    if is_exhausted and (step.status == "PENDING" or waits_for_retry):
+        # The next attempt is decided already, and a timer has its key only once.
+        return
     cancel_wait_timer(turn, step)
     if result.attempt != step.attempts:
         turn.add_effect(StopTask(result.task_id, step.attempts))
-    repairs = step.call_details.repairs
-    if repairs >= plan.definition.max_repairs or turn.is_ending:
+    if is_exhausted:
         fail_attempt(turn, plan, step, result, _error(result, repairs))
         return
     turn.record(

@@ -162,3 +162,28 @@ def test_a_wrong_output_that_comes_twice_is_taken_once() -> None:
     answer_wrongly(play, first)
     answer_wrongly(play, first)
     assert (len(play.calls("s")), play.step("s").call_details.repairs) == (2, 1)
+
+
+RETRIED = "repair: 0, retry: {max_attempts: 3, first_delay: 1s, jitter: false, on: [no_answer, output_invalid]}"
+
+
+def test_a_late_wrong_output_leaves_the_next_attempt_as_it_was_decided() -> None:
+    play = playing(RETRIED)
+    first = play.task("s")
+    play.fail("s", "agent_timeout")
+    answer_wrongly(play, first)
+    assert (play.step("s").status, list(play.timers)) == ("WAITING", ["retry/s/1"])
+    play.pass_time(timedelta(seconds=1))
+    assert (play.task("s").attempt, play.step("s").status) == (2, "RUNNING")
+
+
+def test_a_late_wrong_output_leaves_the_next_attempt_of_a_paused_run_in_its_queue() -> None:
+    play = playing(RETRIED)
+    first = play.task("s")
+    play.fail("s", "agent_timeout")
+    play.pause()
+    play.pass_time(timedelta(seconds=1))
+    answer_wrongly(play, first)
+    assert (play.step("s").status, play.timers) == ("PENDING", {})
+    play.resume()
+    assert (play.task("s").attempt, play.step("s").status) == (2, "RUNNING")
