@@ -175,6 +175,18 @@ async def test_a_block_is_not_retried_alone(system: RunningSystem) -> None:
     assert str(run["id"]) in str(answer.json["fix"])
 
 
+@pytest.mark.parametrize("keys", [{}, {"repeat": {"until": "true"}}])
+async def test_a_block_takes_no_input_of_a_caller(system: RunningSystem, keys: JsonObject) -> None:
+    block: JsonObject = {"steps": {"one": {"set": {"a": "${ steps.before.output }"}}}, **keys}
+    await system.save({"name": "short", "steps": {"before": {"set": {"b": 1}}, "block": block}})
+    run = await system.run("short")
+    body: JsonObject = {"from_step": "block", "step_input": {"steps": {}}}
+    answer = await system.call("POST", f"/runs/{run['id']}/retry", body)
+    assert answer.status == 422
+    assert "is a block" in str(answer.json["detail"])
+    assert "Leave out step_input" in str(answer.json["fix"])
+
+
 async def test_the_graph_has_the_steps_inside_a_block(system: RunningSystem) -> None:
     await system.save(with_block())
     graph = (await system.call("GET", "/workflows/article/graph")).json

@@ -4183,7 +4183,7 @@ export interface components {
             from_step?: string | null;
             /** @description New input for the run. Defaults to the input of the original run. */
             input?: components["schemas"]["JsonValue"];
-            /** @description Input for `from_step`, instead of the one that the workflow creates. Not for a `for_each` step. */
+            /** @description Input for `from_step`, instead of the one that the workflow creates. Not for a `for_each` step, a block, a switch or a repeated step. */
             step_input?: components["schemas"]["JsonValue"];
         };
         /** RollbackRequest */

@@ -334,7 +334,7 @@ class RetryRequest(msgspec.Struct, forbid_unknown_fields=True):
             JsonValue,
             Meta(
                 description="Input for `from_step`, instead of the one that the workflow creates. Not for a "
-                "`for_each` step."
+                "`for_each` step, a block, a switch or a repeated step."
             ),
         ]
         | UnsetType

@@ -35,6 +35,13 @@ def given_inputs(
             f"The step {from_step} is a for_each step and has no single input.",
             fix="Change the run input instead (input), or start from the step that creates the list.",
         )
+    if plan.block is not None:
+        raise Invalid(
+            f"The step {from_step} is a block, a switch or a repeated step. Its steps read the run and the steps"
+            " outside, so it has no input of its own.",
+            fix="Leave out step_input. To change what the steps inside read, change the run input (input), or start"
+            " from an earlier step.",
+        )
     text = encode(step_input)
     if len(text) > MAX_INPUT_BYTES:
         raise Invalid(
