@@ -243,6 +243,9 @@ async def test_runs_of_a_trigger_go_on_one_at_a_time(ready: RunningSystem) -> No
         await asyncio.sleep(0.05)
     assert queued["reason"] == "concurrency"
     assert waiting["status"] == "PENDING"
+    refused = await ready.call("POST", f"/runs/{runs[1]}/pause")
+    assert (refused.status, "flow control" in str(refused.json["detail"])) == (409, True)
+    assert f"trunkline runs cancel {runs[1]}" in str(refused.json["fix"])
     fired = (await ready.call("POST", "/triggers/one-by-one/fire", {"input": {"customer": "a"}})).json
     for run_id in (runs[0], runs[1], str(fired["id"]), runs[2]):
         await ready.wait_for_step(run_id, "wait", {"WAITING"})

@@ -91,10 +91,11 @@ class RunQueries:
                 )
                 for name, plan in compiled.steps.items()
             ],
-            await self._start_wait(record),
+            await self.start_wait(record),
         )
 
-    async def _start_wait(self, record: RunRecord) -> StartWait | None:
+    async def start_wait(self, record: RunRecord) -> StartWait | None:
+        """What a run that has not started waits for."""
         if record.status != "PENDING" or record.trigger is None:
             return None
         return await self._store.start_queue.get(record.id)

@@ -285,6 +285,7 @@ class Runs:
                 f"Run {run_id} is being cancelled and cannot be paused.",
                 fix=f"Wait until it is cancelled, then retry it: trunkline runs retry {run_id}.",
             )
+        await self._check_not_queued(record)
         await self._put(run_id, f"pause/{new_id()}", PauseRequested(), "pause")
 
     async def resume(self, run_id: RunId) -> None:
@@ -337,6 +338,18 @@ class Runs:
         if not allows(record.status):
             raise _cannot_be(record, action)
         return record
+
+    async def _check_not_queued(self, record: RunRecord) -> None:
+        """The flow control of a trigger starts the run; the run takes no input before."""
+        wait = await self._queries.start_wait(record)
+        if wait is not None:
+            why = "" if wait.reason is None else f" ({wait.reason})"
+            raise Conflict(
+                f"Run {record.id} has not started and cannot be paused, because it waits for the flow control of"
+                f" trigger {record.trigger}{why}.",
+                fix=f"Cancel it: trunkline runs cancel {record.id}. Or pause the trigger, so that it fires no"
+                f" other runs: trunkline triggers pause {record.trigger}.",
+            )
 
     async def _put(
         self,
