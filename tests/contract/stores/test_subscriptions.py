@@ -10,7 +10,7 @@ from tests.contract.samples import NOW, id_of, insert, new_run, run_id
 
 from trunkline.clock import Instant, after
 from trunkline.errors import AlreadyExists
-from trunkline.stores.base import Store
+from trunkline.stores.base import ParentStep, Store
 from trunkline.stores.port.automation.subscriptions import Attempt, Delivery, SubscriptionRecord
 from trunkline.testing import FakeClock
 
@@ -186,3 +186,27 @@ async def test_the_labels_of_several_runs_are_read_at_once(store: Store) -> None
     async with store.transaction() as tx:
         found = await tx.subscriptions.labels_of([run.id for run in runs])
     assert found == {runs[0].id: runs[0].labels, runs[1].id: runs[1].labels}
+
+
+async def test_a_block_has_the_labels_of_the_run_that_it_is_a_part_of(store: Store) -> None:
+    root = msgspec.structs.replace(new_run(1), labels={"team": "a"})
+    block, nested = (
+        msgspec.structs.replace(new_run(number), parent=ParentStep(run_id(number - 1), "b"), block=place)
+        for number, place in ((2, "b"), (3, "b.b"))
+    )
+    # A run of another workflow, and a block in it.
+    child = msgspec.structs.replace(
+        new_run(4), parent=ParentStep(nested.id, "c"), depth=1, labels={"team": "b"}
+    )
+    part_of_child = msgspec.structs.replace(new_run(5), parent=ParentStep(child.id, "b"), depth=1, block="b")
+    bare = msgspec.structs.replace(new_run(6), parent=ParentStep(root.id, "c"), depth=1)
+    await insert(store, root, block, nested, child, part_of_child, bare)
+    async with store.transaction() as tx:
+        found = await tx.subscriptions.labels_of([run_id(number) for number in range(1, 7)])
+    assert found == {
+        root.id: {"team": "a"},
+        block.id: {"team": "a"},
+        nested.id: {"team": "a"},
+        child.id: {"team": "b"},
+        part_of_child.id: {"team": "b"},
+    }

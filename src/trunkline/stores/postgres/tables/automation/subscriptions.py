@@ -71,6 +71,17 @@ _FORGET = """
         SELECT id FROM deliveries WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
     )
 """
+# A block has the labels of the run that it is a part of. Blocks nest.
+_LABELS = """
+    WITH RECURSIVE outer_runs(run_id, id, parent_id, block) AS (
+        SELECT id, id, parent_id, block FROM runs WHERE id = ANY($1::uuid[])
+        UNION ALL
+        SELECT outer_runs.run_id, runs.id, runs.parent_id, runs.block
+        FROM outer_runs JOIN runs ON runs.id = outer_runs.parent_id WHERE outer_runs.block IS NOT NULL
+    )
+    SELECT outer_runs.run_id::text, label.key, label.value
+    FROM outer_runs JOIN run_labels AS label ON label.run_id = outer_runs.id WHERE outer_runs.block IS NULL
+"""
 
 
 class PostgresSubscriptionReads(PostgresReads):
@@ -136,8 +147,7 @@ class PostgresSubscriptionWrites(PostgresWrites):
 
     async def labels_of(self, run_ids: Collection[RunId]) -> dict[RunId, dict[str, str]]:
         found: dict[RunId, dict[str, str]] = {}
-        sql = "SELECT run_id::text, key, value FROM run_labels WHERE run_id = ANY($1::uuid[])"
-        for row in await self._db.rows(sql, list(run_ids)):
+        for row in await self._db.rows(_LABELS, list(run_ids)):
             run_id, key, value = restored_row(row)
             found.setdefault(RunId(run_id), {})[key] = value
         return found

@@ -58,6 +58,17 @@ _RENEW = "UPDATE deliveries SET status = 'pending', attempts = 0, error = NULL W
 _FORGET = """
     DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE created_at < ? ORDER BY created_at LIMIT ?)
 """
+# A block has the labels of the run that it is a part of. Blocks nest.
+_LABELS = """
+    WITH RECURSIVE outer_runs(run_id, id, parent_id, block) AS (
+        SELECT id, id, parent_id, block FROM runs WHERE id = ?
+        UNION ALL
+        SELECT outer_runs.run_id, runs.id, runs.parent_id, runs.block
+        FROM outer_runs CROSS JOIN runs ON runs.id = outer_runs.parent_id WHERE outer_runs.block IS NOT NULL
+    )
+    SELECT outer_runs.run_id, label.key, label.value
+    FROM outer_runs CROSS JOIN run_labels AS label ON label.run_id = outer_runs.id WHERE outer_runs.block IS NULL
+"""
 
 
 class SqliteSubscriptionReads(SqliteReads):
@@ -123,8 +134,7 @@ class SqliteSubscriptionWrites(SqliteWrites):
 
     async def labels_of(self, run_ids: Collection[RunId]) -> dict[RunId, dict[str, str]]:
         found: dict[RunId, dict[str, str]] = {}
-        sql = "SELECT run_id, key, value FROM run_labels WHERE run_id = ?"
-        for run_id, key, value in query_many(self._db, sql, [(run_id,) for run_id in run_ids]):
+        for run_id, key, value in query_many(self._db, _LABELS, [(run_id,) for run_id in run_ids]):
             found.setdefault(RunId(run_id), {})[key] = value
         return found
 
