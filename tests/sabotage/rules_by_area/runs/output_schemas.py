@@ -22,8 +22,15 @@ OUTPUT_SCHEMAS: Sequence[Rule] = (
         name="corrections-are-limited",
         breaks="An agent that never returns a correct output is asked for ever.",
         symbol="trunkline.machine.steps.repair:refuse_output",
-        change=Drop("operand", 1, of=2),
+        change=Drop("operand", 1, of=8),
         caught_by=(f"{_MACHINE}::test_the_agent_is_asked_as_often_as_the_step_says",),
+    ),
+    Rule(
+        name="late-invalid-output-leaves-the-decided-retry",
+        breaks="A step whose retry is decided never runs again after a late invalid output.",
+        symbol="trunkline.machine.steps.repair:refuse_output",
+        change=Change("condition", 1, of=3, becomes="False"),
+        caught_by=(f"{_MACHINE}::test_a_late_wrong_output_leaves_the_next_attempt_as_it_was_decided",),
     ),
     Rule(
         name="at-most-once-is-not-corrected",

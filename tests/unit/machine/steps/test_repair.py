@@ -164,7 +164,9 @@ def test_a_wrong_output_that_comes_twice_is_taken_once() -> None:
     assert (len(play.calls("s")), play.step("s").call_details.repairs) == (2, 1)
 
 
-RETRIED = "repair: 0, retry: {max_attempts: 3, first_delay: 1s, jitter: false, on: [no_answer, output_invalid]}"
+RETRIED = (
+    "repair: 0, retry: {max_attempts: 3, first_delay: 1s, jitter: false, on: [no_answer, output_invalid]}"
+)
 
 
 def test_a_late_wrong_output_leaves_the_next_attempt_as_it_was_decided() -> None:
