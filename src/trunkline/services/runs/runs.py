@@ -37,6 +37,7 @@ from trunkline.services.runs.retry import completed_outputs, given_inputs, kept_
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import FollowUp, NewRun, QueuedInput, RunRecord, Store, WorkflowVersion
+from trunkline.stores.port.automation.triggers import StartWait
 from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.stores.port.push_configs import PushConfig
 from trunkline.stores.rows.runs import record_of_new_run
@@ -285,7 +286,7 @@ class Runs:
                 f"Run {run_id} is being cancelled and cannot be paused.",
                 fix=f"Wait until it is cancelled, then retry it: trunkline runs retry {run_id}.",
             )
-        await self._check_not_queued(record)
+        _check_not_queued(record, await self._queries.start_wait(record))
         await self._put(run_id, f"pause/{new_id()}", PauseRequested(), "pause")
 
     async def resume(self, run_id: RunId) -> None:
@@ -339,18 +340,6 @@ class Runs:
             raise _cannot_be(record, action)
         return record
 
-    async def _check_not_queued(self, record: RunRecord) -> None:
-        """The flow control of a trigger starts the run; the run takes no input before."""
-        wait = await self._queries.start_wait(record)
-        if wait is not None:
-            why = "" if wait.reason is None else f" ({wait.reason})"
-            raise Conflict(
-                f"Run {record.id} has not started and cannot be paused, because it waits for the flow control of"
-                f" trigger {record.trigger}{why}.",
-                fix=f"Cancel it: trunkline runs cancel {record.id}. Or pause the trigger, so that it fires no"
-                f" other runs: trunkline triggers pause {record.trigger}.",
-            )
-
     async def _put(
         self,
         run_id: RunId,
@@ -371,6 +360,18 @@ def _cannot_be(record: RunRecord, action: str) -> Conflict:
         f"Run {record.id} is {record.status} and cannot be {action}.",
         fix=f"See its state: trunkline runs show {record.id}.",
     )
+
+
+def _check_not_queued(record: RunRecord, wait: StartWait | None) -> None:
+    """The flow control of a trigger starts the run; the run takes no input before."""
+    if wait is not None:
+        why = "" if wait.reason is None else f" ({wait.reason})"
+        raise Conflict(
+            f"Run {record.id} has not started and cannot be paused, because it waits for the flow control of"
+            f" trigger {record.trigger}{why}.",
+            fix=f"Cancel it: trunkline runs cancel {record.id}. Or pause the trigger, so that it fires no"
+            f" other runs: trunkline triggers pause {record.trigger}.",
+        )
 
 
 def _ended(run: NewRun, state: RunState) -> tuple[RunRecord, list[StepState]]:
