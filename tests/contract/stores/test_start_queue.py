@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 
+import apsw
+import asyncpg
 import pytest
 from tests.contract.samples import NOW, insert, new_run, run_id
 
@@ -12,7 +17,10 @@ from trunkline.clock import Instant, after
 from trunkline.stores.base import Store
 from trunkline.stores.port.automation.triggers import QueuedStart, StartWait
 from trunkline.stores.port.transfer import TABLES
-from trunkline.triggers.flow_control import Gate, GateDecision, GatePolicy, WaitingStart
+from trunkline.stores.postgres import open_postgres
+from trunkline.stores.sqlite import open_sqlite
+from trunkline.testing import FakeClock
+from trunkline.triggers.flow_control import Gate, GateDecision, GatePolicy, WaitingStart, WaitReason
 
 pytestmark = pytest.mark.anyio
 
@@ -118,3 +126,43 @@ async def test_a_gate_is_decided_about_by_one_process_while_runs_come_and_end(on
 
 def test_what_waits_moves_with_everything_else() -> None:
     assert {"queued_starts", "start_rates"} <= {table.name for table in TABLES}
+
+
+async def test_a_row_that_stays_as_it_is_is_not_written_to_sqlite(tmp_path: Path, clock: FakeClock) -> None:
+    path = tmp_path / "trunkline.db"
+    async with open_sqlite(path, clock=clock) as store:
+        await queue(store, (1, start()), (2, start()))
+        await settle(store, waits("throttle", 1, 2))
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute(
+                "CREATE TRIGGER refuses AFTER UPDATE ON queued_starts BEGIN SELECT RAISE(ABORT, 'written'); END"
+            )
+        await settle(store, waits("throttle", 1, 2))
+        with pytest.raises(apsw.ConstraintError, match="written"):
+            await settle(store, waits("concurrency", 1, 2))
+
+
+async def test_a_row_that_stays_as_it_is_is_not_written_to_postgres(
+    postgres_url: str, clock: FakeClock
+) -> None:
+    async def versions() -> list[str]:
+        db = await asyncpg.connect(postgres_url)
+        try:
+            return [row[0] for row in await db.fetch("SELECT xmin::text FROM queued_starts ORDER BY number")]
+        finally:
+            await db.close()
+
+    async with open_postgres(postgres_url, clock=clock) as store:
+        await queue(store, *((number, start()) for number in (1, 2, 3)))
+        await settle(store, waits("throttle", 1, 2, 3))
+        before = await versions()
+        await settle(store, waits("throttle", 1, 2, 3))
+        assert await versions() == before
+        # The second run is the first in the queue now.
+        await settle(store, waits("throttle", 2, 1, 3))
+        after_change = await versions()
+    assert [new != old for new, old in zip(after_change, before, strict=True)] == [True, True, False]
+
+
+def waits(reason: WaitReason, *numbers: int) -> GateDecision:
+    return GateDecision(wait=[run_id(number) for number in numbers], reason=reason, look_at=LATER)

@@ -48,10 +48,12 @@ _OF_GATES = """
 _ADMIT = """
     UPDATE queued_starts SET state = $2, due = NULL, reason = NULL WHERE run_id = ANY($1::uuid[]) AND state = $3
 """
+# A row that stays as it is is not written: a gate may have many.
 _WAIT = """
     UPDATE queued_starts SET due = new.due, reason = $3
     FROM unnest($1::uuid[], $2::bigint[]) AS new(run_id, due)
     WHERE queued_starts.run_id = new.run_id AND queued_starts.state = $4
+        AND (queued_starts.due IS DISTINCT FROM new.due OR queued_starts.reason IS DISTINCT FROM $3)
 """
 _SET_RATE = """
     INSERT INTO start_rates(gate, tokens, refilled_at) VALUES ($1, $2, $3)

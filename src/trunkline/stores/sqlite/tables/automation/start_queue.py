@@ -33,6 +33,10 @@ _SET_RATE = """
     INSERT INTO start_rates(gate, tokens, refilled_at) VALUES (?, ?, ?)
     ON CONFLICT(gate) DO UPDATE SET tokens = excluded.tokens, refilled_at = excluded.refilled_at
 """
+# A row that stays as it is is not written: a gate may have many.
+_WAIT = """
+    UPDATE queued_starts SET due = ?1, reason = ?2 WHERE run_id = ?3 AND (due IS NOT ?1 OR reason IS NOT ?2)
+"""
 # Runs that are due at one gate together hide other gates for a turn.
 _MOST_DUE = 1_024
 
@@ -79,11 +83,10 @@ class SqliteStartQueueWrites(SqliteWrites):
         if policy.limit is not None:
             sql = "UPDATE queued_starts SET state = ?, due = NULL, reason = NULL WHERE run_id = ?"
             execute_many(self._db, sql, [(RUNNING, run_id) for run_id in decision.start])
-        sql = "UPDATE queued_starts SET due = ?, reason = ? WHERE run_id = ?"
         dues = [decision.look_at, *([None] * len(decision.wait))]
         execute_many(
             self._db,
-            sql,
+            _WAIT,
             [(due, decision.reason, run_id) for due, run_id in zip(dues, decision.wait, strict=False)],
         )
         if decision.bucket is not None:
