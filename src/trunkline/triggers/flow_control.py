@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
 
 from trunkline.agents.call_limits.token_bucket import TokenBucket, next_token, refilled, whole_tokens, without
 from trunkline.agents.model import RateLimit
-from trunkline.clock import Instant
+from trunkline.clock import Instant, after
 
 # What happens to a run if as many as the limit allows have not ended.
 OnLimit = Literal["queue", "drop", "cancel_oldest"]
@@ -92,7 +93,13 @@ def decide_gate(gate: Gate, now: Instant) -> GateDecision:
     room = len(ready) if gate.policy.limit is None else max(0, gate.policy.limit - len(gate.running))
     if room < len(ready):
         decision.reason = "concurrency"
-    allowed = min(len(ready), room, _tokens(gate, decision, now, min(len(ready), room)))
+    cancels = gate.policy.limit is not None and gate.policy.on_limit == "cancel_oldest"
+    tokens = _tokens(gate, decision, now, len(ready) if cancels else min(len(ready), room))
+    if cancels:
+        # Only for those that can take the places now: without a token, a place would stay empty.
+        places = min(len(ready), tokens)
+        decision.cancel = list(gate.running[: max(0, places - room)])
+    allowed = min(len(ready), room, tokens)
     if allowed > MAX_STARTS:
         allowed, decision.look_at = MAX_STARTS, now
     if gate.policy.throttle is not None and decision.bucket is not None:
@@ -104,10 +111,13 @@ def decide_gate(gate: Gate, now: Instant) -> GateDecision:
 
 def _not_superseded(gate: Gate, decision: GateDecision) -> list[WaitingStart]:
     waiting = list(gate.waiting)
-    if gate.policy.debounce is not None:
-        for start in waiting[:-1]:
-            decision.drop[start.run_id] = "A later run with the same key replaced it (debounce)."
-        waiting = waiting[-1:]
+    debounce = gate.policy.debounce
+    if debounce is not None:
+        for start, later in pairwise(gate.waiting):
+            # After its quiet time, a start waits only for another limit.
+            if after(later.not_before, -debounce) < start.not_before:
+                decision.drop[start.run_id] = "A later run with the same key replaced it (debounce)."
+        waiting = [start for start in waiting if start.run_id not in decision.drop]
     for start in waiting[MAX_WAITING:]:
         decision.drop[start.run_id] = f"{MAX_WAITING:,} runs with the same key are waiting already."
     return waiting[:MAX_WAITING]
@@ -126,9 +136,7 @@ def _within_limit(gate: Gate, ready: list[WaitingStart], decision: GateDecision)
         return ready[:room]
     for start in ready[:-limit]:
         decision.drop[start.run_id] = "A later run with the same key replaced it (on_limit: cancel_oldest)."
-    newest = ready[-limit:]
-    decision.cancel = list(gate.running[: max(0, len(gate.running) + len(newest) - limit)])
-    return newest
+    return ready[-limit:]
 
 
 def _tokens(gate: Gate, decision: GateDecision, now: Instant, wanted: int) -> int:

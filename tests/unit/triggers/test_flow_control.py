@@ -80,6 +80,34 @@ def test_only_the_last_of_several_starts_when_it_was_quiet_for_long_enough() -> 
     assert decide_gate(gate, due).start == ["b"]
 
 
+def test_a_start_whose_quiet_time_has_passed_is_not_replaced() -> None:
+    policy = GatePolicy(limit=1, debounce=MINUTE)
+    quiet, later, last = (after(NOW, MINUTE * minutes) for minutes in (0, 1.5, 2))
+    starts = [
+        *waiting("a", not_before=quiet),
+        *waiting("b", not_before=later),
+        *waiting("c", not_before=last),
+    ]
+    decision = decide(policy, starts, "r")
+    assert (list(decision.drop), decision.start, decision.wait) == (["b"], [], ["a", "c"])
+    assert decision.look_at == last
+    assert decide(policy, starts).start == ["a"]
+
+
+def test_the_oldest_is_cancelled_only_for_one_that_the_throttle_lets_start() -> None:
+    policy = GatePolicy(limit=2, on_limit="cancel_oldest", throttle=StartRate(count=1, per=MINUTE))
+    first = decide(policy, waiting("a", "b"), "r", "s")
+    # There is one token.
+    assert (first.cancel, first.start, first.wait) == (["r"], [], ["a", "b"])
+    assert (first.reason, first.look_at) == ("throttle", after(NOW, MINUTE))
+    empty = decide(policy, waiting("a")).bucket
+    gate = Gate(policy=policy, running=("r", "s"), waiting=waiting("b"), bucket=empty)
+    held = decide_gate(gate, NOW)
+    assert (held.cancel, held.wait, held.reason) == ([], ["b"], "throttle")
+    assert held.look_at == after(NOW, MINUTE)
+    assert decide_gate(gate, after(NOW, MINUTE)).cancel == ["r"]
+
+
 def test_the_number_of_those_that_wait_is_limited() -> None:
     starts = waiting(*(str(number) for number in range(MAX_WAITING + 2)))
     decision = decide(GatePolicy(limit=1), starts, "r")
@@ -126,6 +154,7 @@ def test_each_run_has_one_fate_and_none_is_forgotten(
         assert len(decision.start) <= max(0, limit - running)
     if count is not None:
         assert len(decision.start) <= count
+        assert len(decision.cancel) <= count
     if decision.wait and limit is None:
         # Nothing that ends would wake it.
         assert decision.look_at is not None
