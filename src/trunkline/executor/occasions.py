@@ -61,7 +61,7 @@ class Occasions:
             # A block is a part of a run that will end.
             if state.block is None
         ]
-        if await tx.triggers.note_run_ends(ends):
+        if ends and await tx.triggers.note_run_ends(ends):
             await tx.notify(InputsQueued())
             self.look()
 
@@ -112,7 +112,10 @@ class Occasions:
         if not compiled.definition.enabled:
             return _firing(taken, now, "skipped", reason="The trigger was paused.")
         if isinstance(taken.cause, EndedRun) and taken.cause.depth >= MAX_DEPTH:
-            reason = f"Run {taken.cause.id} is the last of {MAX_DEPTH} runs that started one another."
+            reason = (
+                f"Run {taken.cause.id} is the last of {MAX_DEPTH} runs that started one another. Runs that triggers"
+                " start when a run ends and child runs of steps count together."
+            )
             log.warning(log_events.TRIGGER_FAILED, trigger=taken.trigger.name, error=reason)
             return _firing(taken, now, "failed", reason=reason)
         occasion = _occasion(taken, now)

@@ -165,3 +165,4 @@ async def test_runs_that_begin_one_another_for_ever_end_at_the_deepest(executor:
     error = (await executor.run(run_id))[0].error
     assert error is not None
     assert "already nested 10 levels deep" in error.message
+    assert "Runs that triggers start when a run ends and child runs of steps count together." in error.message

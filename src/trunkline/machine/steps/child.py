@@ -65,6 +65,7 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     if block is None and turn.state.depth >= MAX_DEPTH:
         message = (
             f"The run cannot start workflow {workflow}, because it is already nested {MAX_DEPTH} levels deep."
+            " Runs that triggers start when a run ends and child runs of steps count together."
         )
         failure.fail(turn, plan, step, StepError(code="child_too_deep", message=message))
         return
