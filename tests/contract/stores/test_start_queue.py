@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import apsw
-import asyncpg
 import pytest
+from deploy.local.postgres import PostgresServer
 from tests.contract.samples import NOW, insert, new_run, run_id
 
 from trunkline.agents.call_limits.token_bucket import TokenBucket
@@ -143,24 +143,20 @@ async def test_a_row_that_stays_as_it_is_is_not_written_to_sqlite(tmp_path: Path
 
 
 async def test_a_row_that_stays_as_it_is_is_not_written_to_postgres(
-    postgres_url: str, clock: FakeClock
+    postgres: PostgresServer, postgres_url: str, database: str, clock: FakeClock
 ) -> None:
-    async def versions() -> list[str]:
-        db = await asyncpg.connect(postgres_url)
-        try:
-            return [row[0] for row in await db.fetch("SELECT xmin::text FROM queued_starts ORDER BY number")]
-        finally:
-            await db.close()
+    def versions() -> list[str]:
+        return postgres.execute("SELECT xmin FROM queued_starts ORDER BY number", database).split()
 
     async with open_postgres(postgres_url, clock=clock) as store:
         await queue(store, *((number, start()) for number in (1, 2, 3)))
         await settle(store, waits("throttle", 1, 2, 3))
-        before = await versions()
+        before = versions()
         await settle(store, waits("throttle", 1, 2, 3))
-        assert await versions() == before
+        assert versions() == before
         # The second run is the first in the queue now.
         await settle(store, waits("throttle", 2, 1, 3))
-        after_change = await versions()
+        after_change = versions()
     assert [new != old for new, old in zip(after_change, before, strict=True)] == [True, True, False]
 
 
