@@ -269,6 +269,22 @@ async def test_an_agent_under_another_name_url_or_policy_begins_afresh(
     assert (await store.agents.load("A")).state == INITIAL_STATE
 
 
+@pytest.mark.parametrize("options", [FRAGILE, AgentOptions()])
+async def test_what_is_known_stays_with_an_agent_that_gets_other_tags_or_skills(
+    store: Store, options: AgentOptions
+) -> None:
+    agent = await register(store, "A", options=options)
+    await note(store, BAD, BAD)
+    changes = [{"tags": ("a", "\x00")}, {"skills": ("b",)}, {}]
+    for version, change in enumerate(changes, start=2):
+        changed: Agent = msgspec.structs.replace(
+            agent, version=version, options=msgspec.structs.replace(options, **change)
+        )
+        async with store.transaction() as tx:
+            assert await tx.agents.update(changed, version - 1)
+        assert (await store.agents.load("A")).state.breaker.status == "open"
+
+
 async def test_what_is_known_stays_with_an_agent_that_is_changed_otherwise(store: Store) -> None:
     agent = await register(store, "A", options=FRAGILE)
     await note(store, BAD, BAD)

@@ -88,6 +88,21 @@ def options_text(agent: Agent) -> str | None:
     return None if agent.options == NO_OPTIONS else _json(agent.options)
 
 
+def keeps_limits(before: Row, agent: Agent) -> bool:
+    """
+    Whether breaker and rate stay as they are when the agent is changed.
+
+    `before`: its name, url and options. Tags and skills only say how agents are found.
+    """
+    name, url, stored = before
+    options = NO_OPTIONS if stored is None else _options.decode(stored)
+    return (name, url, _called_with(options)) == (agent.name, agent.url, _called_with(agent.options))
+
+
+def _called_with(options: AgentOptions) -> AgentOptions:
+    return msgspec.structs.replace(options, tags=(), skills=())
+
+
 def _json(value: JsonObject | RetryPolicy | Dialect | AgentOptions | PublishOptions | None) -> str | None:
     return None if value is None else encode(value).decode()
 

@@ -22,7 +22,7 @@ from trunkline.stores.postgres.database.text_encoding import (
 )
 from trunkline.stores.postgres.tables.agents.agent_limits import lock_states, read_states, write_states
 from trunkline.stores.rows import Row, Value
-from trunkline.stores.rows.agents import agent_record, agent_values, options_text, protocol_config_text
+from trunkline.stores.rows.agents import agent_record, agent_values, keeps_limits, protocol_config_text
 
 _SELECT = """
     SELECT name, url, description, protocol, protocol_config::text, auth_type, secret, timeout_ms, retry,
@@ -42,10 +42,8 @@ _UPDATE = """
     WHERE id = $18 AND version = $19
 """
 # The state of an agent belongs to its name, URL and options.
-_FORGET = """
-    DELETE FROM agent_states USING agents WHERE agents.name = agent_states.agent AND agents.id = $1
-        AND agents.version = $2 AND (agents.name <> $3 OR agents.url <> $4 OR agents.options IS DISTINCT FROM $5)
-"""
+_IDENTITY = "SELECT name, url, options FROM agents WHERE id = $1 AND version = $2"
+_FORGET = "DELETE FROM agent_states WHERE agent = $1"
 _FORGET_DELETED = "DELETE FROM agent_states WHERE agent = (SELECT name FROM agents WHERE id = $1)"
 _HISTORY_TABLES = ("agent_checks", "agent_sides", "comparisons")
 # In the words of the indexes of queued and of busy tasks.
@@ -124,9 +122,11 @@ class PostgresAgentWrites(PostgresWrites):
     async def update(self, agent: Agent, expected_version: int) -> bool:
         if as_uuid(agent.id) is None:
             return False
-        forgotten = (agent.id, expected_version, agent.name, agent.url, options_text(agent))
+        row = await self._db.first(_IDENTITY, agent.id, expected_version)
+        before = None if row is None else restored_row(row)
         try:
-            await self._db.execute(_FORGET, *forgotten)
+            if before is not None and not keeps_limits(before, agent):
+                await self._db.execute(_FORGET, before[0])
             return await self._db.execute(_UPDATE, *_values(agent), expected_version) == 1
         except asyncpg.UniqueViolationError as exc:
             raise _taken(agent) from exc

@@ -12,7 +12,7 @@ from trunkline.errors import AlreadyExists
 from trunkline.jsontypes import encode
 from trunkline.stores.agent_limits import after_calls
 from trunkline.stores.port.agents.registry import AgentLoad, BreakerChange, RecordedCallEnd
-from trunkline.stores.rows.agents import agent_record, agent_values, options_text, protocol_config_text
+from trunkline.stores.rows.agents import agent_record, agent_values, keeps_limits, protocol_config_text
 from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, first, is_duplicate, rows
@@ -32,10 +32,8 @@ _UPDATE = """
     WHERE id = ? AND version = ?
 """
 # The state of an agent belongs to its name, URL and options.
-_FORGET = """
-    DELETE FROM agent_states WHERE agent IN (
-        SELECT name FROM agents WHERE id = ?1 AND version = ?2 AND (name <> ?3 OR url <> ?4 OR options IS NOT ?5))
-"""
+_IDENTITY = "SELECT name, url, options FROM agents WHERE id = ? AND version = ?"
+_FORGET = "DELETE FROM agent_states WHERE agent = ?"
 _FORGET_DELETED = "DELETE FROM agent_states WHERE agent IN (SELECT name FROM agents WHERE id = ?)"
 _HISTORY_TABLES = ("agent_checks", "agent_sides", "comparisons")
 # In the words of the indexes of queued and of busy tasks.
@@ -102,10 +100,11 @@ class SqliteAgentWrites(SqliteWrites):
 
     async def update(self, agent: Agent, expected_version: int) -> bool:
         self._changes.no_poll_before = NOT_KNOWN
-        forgotten = (agent.id, expected_version, agent.name, agent.url, options_text(agent))
+        before = first(self._db, _IDENTITY, (agent.id, expected_version))
         values = agent_values(agent, protocol_config_text(agent))
         try:
-            execute(self._db, _FORGET, forgotten)
+            if before is not None and not keeps_limits(before, agent):
+                execute(self._db, _FORGET, (before[0],))
             return execute(self._db, _UPDATE, (*values, expected_version)) == 1
         except apsw.ConstraintError as exc:
             raise _translated(exc, agent) from exc
