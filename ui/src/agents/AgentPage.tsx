@@ -62,7 +62,7 @@ function Shown({ agent }: { agent: Agent }) {
     <Stack gap="sm">
       <Head agent={agent} />
       <Tabs
-        className={classes["tabs"]!}
+        className={classes["tabs"]}
         value={tab}
         onChange={(next) =>
           void navigate({ search: next === "overview" ? {} : { tab: next as AgentSearch["tab"] & string } })
