@@ -13,7 +13,7 @@ import pytest
 from tests.crash.full_size import PARTS, Part, PartResults, show
 from tests.crash.process_instances import ROOT
 
-# It passes if a file is there, counts how often it has run, and hangs if it is told to.
+# It passes if a file is there, counts how often it has run, and hangs if its environment says so.
 _TEST = """
 import os, time
 from pathlib import Path
