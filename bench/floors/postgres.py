@@ -53,7 +53,7 @@ async def _main(url: str, database: str) -> None:
     connection = cast("asyncpg.Connection", await asyncpg.connect(database))  # pyright: ignore[reportUnknownMemberType] - as above
     await connection.execute(_TABLE)  # pyright: ignore[reportUnknownMemberType] - as above
     writer = _Writer(connection)
-    # One that fails ends the floor, rather than let everybody wait for ever.
+    # One that fails ends the floor, rather than let everybody wait forever.
     async with asyncio.TaskGroup() as group:
         writing = group.create_task(writer.write_batches())
         await serve_handwritten(url, writer)

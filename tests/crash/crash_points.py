@@ -64,7 +64,7 @@ TRIGGER_POINTS = ("triggers.claim_due", "triggers.put_firings", "triggers.update
 # What has happened starts a run.
 # A run that flow control holds back.
 GATE_POINTS = ("start_queue.put", "start_queue.claim", "start_queue.runs_ended")
-OCCASION_POINTS = ("triggers.note_run_ends", "triggers.take_occasions")
+PENDING_FIRING_POINTS = ("triggers.note_run_ends", "triggers.take_pending")
 # A change is reported, and its delivery is sent.
 SUBSCRIPTION_POINTS = (
     "subscriptions.put_deliveries",
@@ -93,7 +93,7 @@ _WATCHED = frozenset(
         *TAKEOVER_POINTS,
         *TIMER_POINTS,
         *TRIGGER_POINTS,
-        *OCCASION_POINTS,
+        *PENDING_FIRING_POINTS,
         *SUBSCRIPTION_POINTS,
         *GATE_POINTS,
         *EVENT_POINTS,

@@ -13,7 +13,7 @@ from tests.crash.history_checker import Ending, RequestedRun, RunHistory, System
 
 from trunkline.jsontypes import JsonObject
 
-# Only what waits for ever takes so long.
+# Only what waits forever takes so long.
 _QUIET_SECONDS = 90
 
 

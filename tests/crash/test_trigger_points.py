@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from tests.crash.client import ServerGone, TrunklineClient
-from tests.crash.crash_points import GATE_POINTS, KILLED, OCCASION_POINTS, TRIGGER_POINTS
+from tests.crash.crash_points import GATE_POINTS, KILLED, PENDING_FIRING_POINTS, TRIGGER_POINTS
 from tests.crash.process_instances import ProcessInstance, ProcessStarter
 
 from trunkline.jsontypes import JsonObject
@@ -101,7 +101,8 @@ LISTENING: tuple[JsonObject, ...] = (
 
 
 @pytest.mark.parametrize(
-    "point", ["received_events.put", *OCCASION_POINTS, "runs.insert", "triggers.put_firings", "commit.after"]
+    "point",
+    ["received_events.put", *PENDING_FIRING_POINTS, "runs.insert", "triggers.put_firings", "commit.after"],
 )
 async def test_an_event_starts_one_run_and_its_end_one_more_wherever_the_process_ends(
     point: str, tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession

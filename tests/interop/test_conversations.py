@@ -96,7 +96,7 @@ async def test_a_failed_task_fails_the_step(system: RunningSystem, agent: Agent)
 
 # How a framework tells that the agent itself has raised; those that are not here end the task as failed.
 CRASHES = {
-    # The stream breaks off, and the task stands as `submitted` for ever.
+    # The stream breaks off, and the task stands as `submitted` forever.
     "a2a-sdk-0.3": "agent_task_unfinished",
     "a2a-sdk-1": "agent_jsonrpc_error",
     "a2a-sdk-1-with-0.3": "agent_jsonrpc_error",

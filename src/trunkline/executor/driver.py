@@ -14,9 +14,9 @@ import structlog
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, seconds_between
 from trunkline.executor.child_runs import ChildRuns
+from trunkline.executor.event_triggers import EventTriggers
 from trunkline.executor.event_waits import write_event_waits
 from trunkline.executor.input_sources import Timers
-from trunkline.executor.occasions import Occasions
 from trunkline.executor.run_changes import report_turns
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
@@ -69,7 +69,7 @@ class RunDriver:
         metrics: Metrics,
         *,
         schedules: Schedules | None = None,
-        occasions: Occasions | None = None,
+        event_triggers: EventTriggers | None = None,
         changes: ChangeReporter | None = None,
         gates: StartGates | None = None,
         traces: Traces | None = None,
@@ -82,7 +82,7 @@ class RunDriver:
         self._states = states
         self._children = children
         self._schedules = schedules
-        self._occasions = occasions
+        self._event_triggers = event_triggers
         self._changes = changes
         self._gates = gates
         self._watchers = watchers
@@ -153,8 +153,8 @@ class RunDriver:
         triggers = {state.trigger for state in self._ended.values() if state.trigger}
         if triggers and self._schedules is not None:
             await self._schedules.runs_ended(tx, triggers)
-        if self._occasions is not None:
-            await self._occasions.runs_ended(tx, self._ended.values())
+        if self._event_triggers is not None:
+            await self._event_triggers.runs_ended(tx, self._ended.values())
         if triggers and self._gates is not None:
             await self._gates.runs_ended(tx, self._ended.values())
 

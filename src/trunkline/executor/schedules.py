@@ -20,7 +20,7 @@ from trunkline.executor.start_gates import StartGates
 from trunkline.id_generation import new_id
 from trunkline.ids import RunId
 from trunkline.machine.inputs import CancelRequested, encode_input
-from trunkline.services.triggers.starts import Occasion, TriggeredRuns, schedule_key
+from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, schedule_key
 from trunkline.stores.base import InputsQueued, NewRun, QueuedInput, Transaction
 from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.telemetry import log_events
@@ -106,7 +106,7 @@ class Schedules:
 
     async def _prepare(self, plan: _TriggerTurn) -> None:
         for start in plan.starts:
-            occasion = Occasion(
+            context = FiringContext(
                 fired_at=plan.now,
                 scheduled_at=start.scheduled_at,
                 key=None if start.scheduled_at is None else schedule_key(plan.record.id, start.scheduled_at),
@@ -114,7 +114,7 @@ class Schedules:
                 started_by=f"trigger:{plan.record.name}",
             )
             try:
-                run = await self._runs.prepare(plan.record, occasion)
+                run = await self._runs.prepare(plan.record, context)
             except (Invalid, NotFound) as exc:
                 plan.firings.append(start.firing("failed", reason=exc.message))
                 log.warning(log_events.TRIGGER_FAILED, trigger=plan.record.name, error=exc.message)

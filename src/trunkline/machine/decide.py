@@ -100,7 +100,7 @@ def decide(
     """
     Takes the inputs in, in their order, and moves the run as far as it goes. Changes `state`.
 
-    `reply_timeout`: how long a question waits for a person, where its step does not say; None: for ever.
+    `reply_timeout`: how long a question waits for a person, where its step does not say; None: forever.
     `max_bytes`: how large the payloads of the run and its steps may be together.
     """
     turn = Turn(state, now, reply_timeout, max_bytes)

@@ -62,7 +62,7 @@ class Hangup(msgspec.Struct, frozen=True):
 
 
 class EndlessReply(msgspec.Struct, frozen=True):
-    """An answer that goes on for ever, one byte at a time."""
+    """An answer that goes on forever, one byte at a time."""
 
     pause: timedelta = timedelta(seconds=1)
 

@@ -31,8 +31,8 @@ from trunkline.bridge.migration.shadow_calls import ShadowCalls
 from trunkline.bridge.task_claimer import TaskClaimer
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
+from trunkline.executor.event_triggers import EventTriggers
 from trunkline.executor.input_sources import Timers
-from trunkline.executor.occasions import Occasions
 from trunkline.executor.retention import Retention
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
@@ -179,7 +179,7 @@ class ExecutorRole:
         timers = Timers()
         self.gates = StartGates()
         schedules = Schedules(context.triggered_runs, self.gates, context.metrics)
-        self.occasions = Occasions(context.triggered_runs, self.gates, context.metrics)
+        self.event_triggers = EventTriggers(context.triggered_runs, self.gates, context.metrics)
         driver = RunDriver(
             messaging.broker,
             RunStateCache(context.workflows),
@@ -188,7 +188,7 @@ class ExecutorRole:
             context.watchers,
             context.metrics,
             schedules=schedules,
-            occasions=self.occasions,
+            event_triggers=self.event_triggers,
             changes=context.changes,
             gates=self.gates,
             traces=context.traces,
@@ -196,7 +196,7 @@ class ExecutorRole:
             reply_timeout=context.settings.reply_timeout or None,
             max_run_bytes=context.settings.max_run_bytes,
         )
-        self.parts: list[CommitPart] = [timers, schedules, self.occasions, self.gates, driver]
+        self.parts: list[CommitPart] = [timers, schedules, self.event_triggers, self.gates, driver]
         self.retention = Retention(
             context.store,
             context.settings.retention,
@@ -216,7 +216,7 @@ class ProcessRoles:
         self._back = self.front if messaging.broker.hands_over_in_transaction else context.loop()
         self.executor = ExecutorRole(context, messaging) if "executor" in roles else None
         self.intake = Intake(self.front, self._start_queued) if "api" in roles else None
-        self.event_intake = EventIntake(self.front, self._occasion_noted) if "api" in roles else None
+        self.event_intake = EventIntake(self.front, self._firing_pending) if "api" in roles else None
         self.bridge = BridgeRole(context, messaging, self._back) if "bridge" in roles else None
         self.loops: list[CommitLoop] = []
         self.process = Process(
@@ -254,9 +254,9 @@ class ProcessRoles:
         if self.executor is not None:
             self.executor.gates.look()
 
-    def _occasion_noted(self) -> None:
+    def _firing_pending(self) -> None:
         if self.executor is not None:
-            self.executor.occasions.look()
+            self.executor.event_triggers.look()
 
     async def _carry(self, loop: CommitLoop, parts: Sequence[CommitPart]) -> None:
         if parts:

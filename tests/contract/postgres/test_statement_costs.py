@@ -156,7 +156,7 @@ class WorkingSystem:
             )
             await tx.outbox.put([OutgoingMessage("tasks", each.run_id, b"{}") for each in tasks])
             assert not await tx.triggers.note_run_ends([RunEnd(run_id(n), "run/FAILED/w") for n in FEW])
-            assert await tx.triggers.take_occasions(LIMIT) == []
+            assert await tx.triggers.take_pending(LIMIT) == []
             assert await tx.start_queue.next_due() is None
             assert await tx.start_queue.claim(LIMIT) == {}
         self._clock.advance(timedelta(seconds=2))

@@ -226,22 +226,22 @@ async def arrive(store: Store, *types: str) -> None:
 async def take(store: Store, limit: int = 10) -> list[tuple[str, str]]:
     """The triggers that have something to take, each with the event or run."""
     async with store.transaction() as tx:
-        return [(trigger.name, cause.id) for trigger, cause in await tx.triggers.take_occasions(limit)]
+        return [(trigger.name, cause.id) for trigger, cause in await tx.triggers.take_pending(limit)]
 
 
-async def test_an_event_is_an_occasion_for_the_triggers_that_listen_to_its_type(store: Store) -> None:
+async def test_an_event_fires_the_triggers_that_listen_to_its_type(store: Store) -> None:
     await add(store, trigger("a"), trigger("b"))
     async with store.transaction() as tx:
         await tx.triggers.set_topics(id_of("a"), ["event/x", "event/z\x00", "event/x"])
         await tx.triggers.set_topics(id_of("b"), ["event/x"])
         assert await tx.triggers.listeners(["event/x", "event/y"]) == 2
         assert await tx.triggers.listeners(["event/y"]) == 0
-        assert not await tx.triggers.has_occasions()
+        assert not await tx.triggers.has_pending()
     await arrive(store, "x", "y", "z\x00")
     await arrive(store, "x")
     async with store.transaction() as tx:
-        assert await tx.triggers.has_occasions()
-        taken = await tx.triggers.take_occasions(1)
+        assert await tx.triggers.has_pending()
+        taken = await tx.triggers.take_pending(1)
         event = taken[0].cause
         assert isinstance(event, StoredEvent)
         assert (taken[0].trigger, event.type, event.data) == (trigger(taken[0].trigger.name), "x", b'{"n":1}')
@@ -252,14 +252,14 @@ async def test_an_event_is_an_occasion_for_the_triggers_that_listen_to_its_type(
     assert await take(store) == []
 
 
-async def test_a_signal_is_no_occasion(store: Store) -> None:
+async def test_a_signal_fires_no_trigger(store: Store) -> None:
     await add(store, trigger("a"))
     await insert(store, new_run(1))
     signal = NewEvent(id="1", source="s", type="x", key=None, data=b"1", run_id=run_id(1))
     async with store.transaction() as tx:
         await tx.triggers.set_topics(id_of("a"), ["event/x"])
         await tx.received_events.put([signal], 10)
-        assert not await tx.triggers.has_occasions()
+        assert not await tx.triggers.has_pending()
 
 
 async def test_an_event_is_kept_until_the_trigger_has_taken_it(store: Store) -> None:
@@ -274,7 +274,7 @@ async def test_an_event_is_kept_until_the_trigger_has_taken_it(store: Store) -> 
         assert await tx.received_events.delete(after(tx.now, LATER_BY), 10) == 1
 
 
-async def test_the_end_of_a_run_is_an_occasion(store: Store) -> None:
+async def test_the_end_of_a_run_fires_the_triggers_that_listen(store: Store) -> None:
     await add(store, trigger("a"), trigger("b"))
     await insert(store, *(msgspec.structs.replace(new_run(number), depth=2) for number in (1, 2, 3)))
     ends = [
@@ -294,7 +294,7 @@ async def test_the_end_of_a_run_is_an_occasion(store: Store) -> None:
         assert await tx.triggers.note_run_ends(ends)
         assert await tx.runs.delete_finished(LATER, 10) == 0
     async with store.transaction() as tx:
-        (trigger_, run), (_, last) = await tx.triggers.take_occasions(10)
+        (trigger_, run), (_, last) = await tx.triggers.take_pending(10)
         assert isinstance(run, EndedRun)
         assert (trigger_.name, run.id, last.id) == ("a", run_id(1), run_id(3))
         assert (run.status, run.error, run.depth) == ("FAILED", error, 2)
@@ -332,13 +332,13 @@ async def test_what_a_transaction_listens_to_is_forgotten_if_it_fails(store: Sto
         assert not await tx.triggers.note_run_ends(ends)
 
 
-async def test_an_occasion_is_taken_by_one_process(one: Store, two: Store) -> None:
+async def test_a_pending_firing_is_taken_by_one_process(one: Store, two: Store) -> None:
     await add(one, trigger("a"))
     async with one.transaction() as tx:
         await tx.triggers.set_topics(id_of("a"), ["event/x", "event/y"])
     await arrive(one, "x", "y")
     async with one.transaction() as tx:
-        assert len(await tx.triggers.take_occasions(1)) == 1
+        assert len(await tx.triggers.take_pending(1)) == 1
         assert await take(two) == [("a", "y\x00")]
     assert await take(two) == []
 

@@ -137,7 +137,7 @@ async def listening() -> AsyncGenerator[Listener]:
 
 
 class Names:
-    """A name server that gives its answers one after the other, the last one for ever."""
+    """A name server that gives its answers one after the other, the last one forever."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.answers = list(answers)

@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 
 class ScriptedServer:
-    """Gives the answers written for `METHOD path` in turn, the last one for ever; keeps what it was asked."""
+    """Gives the answers written for `METHOD path` in turn, the last one forever; keeps what it was asked."""
 
     def __init__(self) -> None:
         self.answers: dict[str, list[Answer]] = {}

@@ -12,8 +12,8 @@ from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.memory import MemoryBroker
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
+from trunkline.executor.event_triggers import EventTriggers
 from trunkline.executor.input_sources import Timers, queue_results
-from trunkline.executor.occasions import Occasions
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
 from trunkline.executor.start_gates import StartGates
@@ -39,7 +39,7 @@ class ExecutorHarness:
         self.watchers = RunWatchers()
         self.timers = Timers()
         self.schedules: Schedules | None = None
-        self.occasions: Occasions | None = None
+        self.event_triggers: EventTriggers | None = None
         self.gates: StartGates | None = None
         self.driver = self.another_driver()
         self._runs = 0
@@ -56,7 +56,7 @@ class ExecutorHarness:
             self.watchers,
             Metrics(),
             schedules=self.schedules,
-            occasions=self.occasions,
+            event_triggers=self.event_triggers,
             gates=self.gates,
         )
 

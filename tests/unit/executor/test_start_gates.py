@@ -1,4 +1,4 @@
-"""Runs that flow control holds back: they start once, in their order, and none waits for ever."""
+"""Runs that flow control holds back: they start once, in their order, and none waits forever."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.unit.executor.test_occasions import arrive, event
+from tests.unit.executor.test_event_triggers import arrive, event
 from tests.unit.executor.trigger_harness import TriggerHarness, open_triggers
 
 from trunkline.ids import RunId

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.unit.executor.executor_harness import ExecutorHarness
 
 from trunkline.clock import Instant
-from trunkline.executor.occasions import Occasions
+from trunkline.executor.event_triggers import EventTriggers
 from trunkline.executor.schedules import Schedules
 from trunkline.executor.start_gates import StartGates
 from trunkline.ids import RunId
@@ -36,7 +36,7 @@ class TriggerHarness(ExecutorHarness):
         intake = Intake(CommitLoop(store, clock, Metrics()))
         self.triggers = Triggers(store, self.workflows, self._runs_of_triggers(), intake, clock, Metrics())
         self.gate_part = StartGates()
-        self.occasion_part = Occasions(self._runs_of_triggers(), self.gate_part, Metrics())
+        self.event_part = EventTriggers(self._runs_of_triggers(), self.gate_part, Metrics())
         self.part = self.restart()
 
     def _runs_of_triggers(self) -> TriggeredRuns:
@@ -46,7 +46,9 @@ class TriggerHarness(ExecutorHarness):
         """As a process of its own would begin: nothing is known of what was fired before."""
         self.gates = self.gate_part = StartGates()
         self.part = self.schedules = Schedules(self._runs_of_triggers(), self.gate_part, Metrics())
-        self.occasions = self.occasion_part = Occasions(self._runs_of_triggers(), self.gate_part, Metrics())
+        self.event_triggers = self.event_part = EventTriggers(
+            self._runs_of_triggers(), self.gate_part, Metrics()
+        )
         self.driver = self.another_driver()
         return self.part
 
@@ -71,12 +73,12 @@ class TriggerHarness(ExecutorHarness):
 
     async def listen(self) -> None:
         """Lets the executor look for what has happened since it looked last."""
-        self.occasion_part.look()
+        self.event_part.look()
         async with self.store.transaction() as tx:
-            await self.occasion_part.work(tx)
+            await self.event_part.work(tx)
             await self.gate_part.work(tx)
             await self.driver.work(tx)
-        self.occasion_part.committed()
+        self.event_part.committed()
         self.driver.committed()
 
     async def crash(self) -> None:

@@ -93,7 +93,7 @@ class FakeTransport:
 
 
 def saying(*answers: Answer | Callable[[Sent], Answer]) -> FakeTransport:
-    """Answers one after the other; the last one for ever."""
+    """Answers one after the other; the last one forever."""
     left = list(answers)
 
     def answer(sent: Sent) -> Answer:

@@ -194,7 +194,7 @@ class ConsumerThread(threading.Thread):
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         places = {(each.topic, each.partition) for each in partitions}
-        # The library keeps a pause beyond the loss: one that came back later would stand still for ever.
+        # The library keeps a pause beyond the loss: one that came back later would stand still forever.
         consumer.resume(
             _topic_partitions(
                 [partition for partition in self._paused if (partition.topic, partition.number) in places]

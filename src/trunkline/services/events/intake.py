@@ -35,12 +35,12 @@ class EventIntake:
     def __init__(
         self,
         loop: CommitLoop,
-        on_occasion: Callable[[], object] | None = None,
+        on_pending_firing: Callable[[], object] | None = None,
         timeout: timedelta = TIMEOUT,
     ) -> None:
-        """`on_occasion`: called when the transaction has stored an event that a trigger listens to."""
+        """`on_pending_firing`: called when the transaction has stored an event that a trigger listens to."""
         self._loop = loop
-        self._on_occasion = on_occasion or _take_all
+        self._on_pending_firing = on_pending_firing or _take_all
         self._timeout = timeout.total_seconds()
         self._waiting: list[tuple[Sequence[NewEvent], asyncio.Future[None]]] = []
         # How many of them the present turn carries.
@@ -87,8 +87,8 @@ class EventIntake:
         matches: list[EventMatch] = []
         if events:
             matches = await tx.received_events.put(events, MAX_MATCHES_PER_TURN)
-            if await tx.triggers.has_occasions():
-                self._on_occasion()
+            if await tx.triggers.has_pending():
+                self._on_pending_firing()
                 await tx.notify(InputsQueued())
         if len(matches) == MAX_MATCHES_PER_TURN:
             self._more, self._look_at = True, _NOW

@@ -32,7 +32,7 @@ _MAX_COMPILED = 1_000
 _LONGEST_KEY = 150
 
 
-class Occasion(NamedTuple):
+class FiringContext(NamedTuple):
     """Why a trigger fires now."""
 
     fired_at: Instant
@@ -97,7 +97,7 @@ class TriggeredRuns:
         return trigger
 
     async def prepare(
-        self, record: TriggerRecord, occasion: Occasion, *, run_input: tuple[Json] | None = None
+        self, record: TriggerRecord, context: FiringContext, *, run_input: tuple[Json] | None = None
     ) -> NewRun:
         """
         The run, not inserted yet. Raises `Invalid` or `NotFound` if there can be none.
@@ -107,7 +107,7 @@ class TriggeredRuns:
         trigger = self.compiled(record)
         definition = trigger.definition
         value = (
-            _evaluated(trigger.input, record.name, occasion.scope(record.name))
+            _evaluated(trigger.input, record.name, context.scope(record.name))
             if run_input is None
             else run_input[0]
         )
@@ -130,17 +130,17 @@ class TriggeredRuns:
             workflow_name=saved.name,
             workflow_version=saved.version,
             input=content,
-            correlation_id=occasion.correlation_id,
-            created_at=occasion.fired_at,
-            idempotency_key=occasion.key,
-            request_digest=None if occasion.key is None else hashlib.sha256(content).digest(),
+            correlation_id=context.correlation_id,
+            created_at=context.fired_at,
+            idempotency_key=context.key,
+            request_digest=None if context.key is None else hashlib.sha256(content).digest(),
             routing_version=await self._routing.current_version(),
-            trace=occasion.trace,
-            started_by=occasion.started_by,
+            trace=context.trace,
+            started_by=context.started_by,
             trigger=record.name,
-            depth=occasion.depth,
-            start=_queued_start(record, trigger, value, occasion.fired_at),
-            labels=initial_labels(workflow, run_id, content, occasion.correlation_id),
+            depth=context.depth,
+            start=_queued_start(record, trigger, value, context.fired_at),
+            labels=initial_labels(workflow, run_id, content, context.correlation_id),
         )
 
 

@@ -25,7 +25,7 @@ from trunkline.services.heavy_work import HeavyWork
 from trunkline.services.operations.audit_log import audit_entry, current_actor
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.runs import StartedRun
-from trunkline.services.triggers.starts import Occasion, TriggeredRuns, schedule_key
+from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, schedule_key
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import NewRun, Store, Transaction
 from trunkline.stores.port.automation.triggers import Firing, TriggerRecord
@@ -243,8 +243,8 @@ class Triggers:
         """Start a run now, also of a paused trigger and whatever `overlap` says."""
         record = await self.get(name)
         key = None if idempotency_key is None else f"trigger/{record.id}/fire/{idempotency_key}"
-        occasion = Occasion(self._clock.now(), None, key, correlation_id, current_actor(), trace)
-        run = await self._runs.prepare(record, occasion, run_input=run_input)
+        context = FiringContext(self._clock.now(), None, key, correlation_id, current_actor(), trace)
+        run = await self._runs.prepare(record, context, run_input=run_input)
         audit = audit_entry("trigger", "fire", name, run=run.id)
         existing = await self._intake.start(run, RunRequested(), audit, _firing(record, run, None))
         if existing is None:
@@ -301,7 +301,7 @@ class Triggers:
     async def _fill(self, record: TriggerRecord, instant: Instant) -> BackfilledRun:
         now = self._clock.now()
         key = schedule_key(record.id, instant)
-        run = await self._runs.prepare(record, Occasion(now, instant, key, new_id(), current_actor()))
+        run = await self._runs.prepare(record, FiringContext(now, instant, key, new_id(), current_actor()))
         existing = await self._intake.start(run, RunRequested(), None, _firing(record, run, instant))
         if existing is not None:
             return BackfilledRun(instant, existing.id, created=False)

@@ -31,7 +31,7 @@ from trunkline.jsontypes import Json, JsonObject, decode, has_too_many_container
 from trunkline.machine.inputs import RunRequested
 from trunkline.services.runs.intake import Intake
 from trunkline.services.security.secrets import Secrets
-from trunkline.services.triggers.starts import Occasion, TriggeredRuns, key_text
+from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, key_text
 from trunkline.stores.base import Store
 from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.telemetry import log_events
@@ -176,7 +176,7 @@ class Webhooks:
             hidden.add(hook.webhook.header.lower())
         shown: JsonObject = {name: value for name, value in headers.items() if name not in hidden}
         request: JsonObject = {"headers": shown, "query": query, "body": content}
-        occasion = Occasion(
+        context = FiringContext(
             fired_at=self._clock.now(),
             scheduled_at=None,
             key=None,
@@ -184,12 +184,12 @@ class Webhooks:
             started_by=f"trigger:{hook.record.name}",
             request=request,
         )
-        reason = _filtered(hook, occasion)
+        reason = _filtered(hook, context)
         if reason is not None:
-            await self._note(hook, occasion, "filtered", reason)
+            await self._note(hook, context, "filtered", reason)
             return DeliveryOutcome(None)
         return DeliveryOutcome(
-            await self._start(hook, occasion._replace(key=_key(hook, occasion, delivery, content)))
+            await self._start(hook, context._replace(key=_key(hook, context, delivery, content)))
         )
 
     async def _verify(self, hook: Hook, delivery: WebhookDelivery) -> None:
@@ -212,13 +212,13 @@ class Webhooks:
             )
             raise SignatureRefused
 
-    async def _start(self, hook: Hook, occasion: Occasion) -> RunId:
+    async def _start(self, hook: Hook, context: FiringContext) -> RunId:
         try:
-            run = await self._runs.prepare(hook.record, occasion)
+            run = await self._runs.prepare(hook.record, context)
         except (Invalid, NotFound) as exc:
-            await self._note(hook, occasion, "failed", exc.message)
+            await self._note(hook, context, "failed", exc.message)
             raise
-        firing = _firing(hook, occasion, "started", run_id=run.id)
+        firing = _firing(hook, context, "started", run_id=run.id)
         existing = await self._intake.start(run, RunRequested(), None, firing)
         if existing is not None:
             return existing.id
@@ -232,27 +232,27 @@ class Webhooks:
         )
         return run.id
 
-    async def _note(self, hook: Hook, occasion: Occasion, outcome: FiringOutcome, reason: str) -> None:
+    async def _note(self, hook: Hook, context: FiringContext, outcome: FiringOutcome, reason: str) -> None:
         async with self._store.transaction() as tx:
-            await tx.triggers.put_firings([_firing(hook, occasion, outcome, reason=reason[:1_000])])
+            await tx.triggers.put_firings([_firing(hook, context, outcome, reason=reason[:1_000])])
 
 
-def _filtered(hook: Hook, occasion: Occasion) -> str | None:
+def _filtered(hook: Hook, context: FiringContext) -> str | None:
     """Why the filter does not let the delivery through."""
     if hook.trigger.filter is None:
         return None
     try:
-        holds = hook.trigger.filter.holds(occasion.scope(hook.record.name).__getitem__)
+        holds = hook.trigger.filter.holds(context.scope(hook.record.name).__getitem__)
     except ExpressionError as exc:
         return f"The filter cannot be evaluated for this delivery: {exc}"
     return None if holds else "The filter is false for this delivery."
 
 
-def _key(hook: Hook, occasion: Occasion, delivery: WebhookDelivery, content: Json) -> str | None:
+def _key(hook: Hook, context: FiringContext, delivery: WebhookDelivery, content: Json) -> str | None:
     given: Json = default_key(delivery, hook.webhook.scheme, content)
     if hook.trigger.idempotency_key is not None:
         try:
-            given = hook.trigger.idempotency_key.evaluate(occasion.scope(hook.record.name).__getitem__)
+            given = hook.trigger.idempotency_key.evaluate(context.scope(hook.record.name).__getitem__)
         except ExpressionError as exc:
             raise Invalid(f"The idempotency key of the trigger cannot be evaluated: {exc}.") from exc
     text = key_text(given)
@@ -281,7 +281,7 @@ def _content(headers: Mapping[str, str], body: bytes) -> Json:
 
 def _firing(
     hook: Hook,
-    occasion: Occasion,
+    context: FiringContext,
     outcome: FiringOutcome,
     *,
     run_id: RunId | None = None,
@@ -290,7 +290,7 @@ def _firing(
     return Firing(
         id=new_id(),
         trigger_id=hook.record.id,
-        at=occasion.fired_at,
+        at=context.fired_at,
         outcome=outcome,
         run_id=run_id,
         reason=reason,

@@ -12,8 +12,8 @@ from trunkline.messages import StepError
 from trunkline.stores.port.automation.triggers import (
     EndedRun,
     Firing,
+    PendingFiring,
     QueuedStart,
-    TakenOccasion,
     TriggerRecord,
 )
 from trunkline.stores.rows import Row, Value
@@ -71,17 +71,17 @@ def changed_trigger_values(trigger: TriggerRecord) -> tuple[Value, ...]:
     )
 
 
-def taken_occasion(row: Row) -> TakenOccasion | None:
+def pending_firing(row: Row) -> PendingFiring | None:
     """From the columns of the trigger, then of the event, and then of the run: one of these is null."""
     trigger = trigger_record(row[:_TRIGGER_COLUMNS])
     event = row[_TRIGGER_COLUMNS : _TRIGGER_COLUMNS + _EVENT_COLUMNS]
     run = row[_TRIGGER_COLUMNS + _EVENT_COLUMNS :]
     if event[0] is not None:
-        return TakenOccasion(trigger, stored_event(event))
+        return PendingFiring(trigger, stored_event(event))
     if run[0] is None:
         return None
     run_id, workflow, version, status, output, error, correlation_id, depth = run
-    return TakenOccasion(
+    return PendingFiring(
         trigger,
         EndedRun(
             id=RunId(run_id),

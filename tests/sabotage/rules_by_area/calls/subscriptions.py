@@ -36,7 +36,7 @@ SUBSCRIPTIONS: Sequence[Rule] = (
     ),
     Rule(
         name="failures-have-a-beginning",
-        breaks="A subscription whose receiver is gone is called for ever.",
+        breaks="A subscription whose receiver is gone is called forever.",
         symbol="trunkline.stores.sqlite.tables.automation.subscriptions:_NOTE_FAILURE",
         change=ReplaceText("coalesce(failing_since, ?2)", "?2"),
         caught_by=(f"{_STORE}::test_a_subscription_that_fails_for_too_long_is_disabled[sqlite]",),

@@ -1,4 +1,4 @@
-"""Rules of steps with an output schema: no wrong output passes, and no agent is asked for ever."""
+"""Rules of steps with an output schema: no wrong output passes, and no agent is asked forever."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OUTPUT_SCHEMAS: Sequence[Rule] = (
     ),
     Rule(
         name="corrections-are-limited",
-        breaks="An agent that never returns a correct output is asked for ever.",
+        breaks="An agent that never returns a correct output is asked forever.",
         symbol="trunkline.machine.steps.repair:refuse_output",
         change=Drop("operand", 1, of=8),
         caught_by=(f"{_MACHINE}::test_the_agent_is_asked_as_often_as_the_step_says",),

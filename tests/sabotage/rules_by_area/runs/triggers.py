@@ -1,4 +1,4 @@
-"""Rules of triggers: each scheduled instant starts one run, none is lost, and none waits for ever."""
+"""Rules of triggers: each scheduled instant starts one run, none is lost, and none waits forever."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _EXECUTOR = "tests/unit/executor/test_schedules.py"
-_LISTENING = "tests/unit/executor/test_occasions.py"
+_LISTENING = "tests/unit/executor/test_event_triggers.py"
 _GATES = "tests/unit/executor/test_start_gates.py"
 _FLOW = "tests/unit/triggers/test_flow_control.py"
 _START_QUEUE = "tests/contract/stores/test_start_queue.py"
@@ -56,14 +56,14 @@ TRIGGERS: Sequence[Rule] = (
     ),
     Rule(
         name="end-of-a-run-starts-what-is-queued",
-        breaks="A queued firing waits until the trigger fires again, perhaps for ever.",
+        breaks="A queued firing waits until the trigger fires again, perhaps forever.",
         symbol="trunkline.executor.driver:RunDriver._note_ends",
         change=Change("condition", 1, of=4, becomes="False"),
         caught_by=(f"{_EXECUTOR}::test_queued_firings_start_one_after_the_other_when_runs_end",),
     ),
     Rule(
         name="failed-firing-starts-the-next-queued-one",
-        breaks="Firings that are queued behind one that cannot start wait for ever.",
+        breaks="Firings that are queued behind one that cannot start wait forever.",
         symbol="trunkline.executor.schedules:_TriggerTurn.settled",
         change=Change("condition", 3, of=3, becomes="False"),
         caught_by=(f"{_EXECUTOR}::test_a_queued_firing_that_cannot_start_lets_the_next_one_go_on",),
@@ -98,7 +98,7 @@ TRIGGERS: Sequence[Rule] = (
     ),
     Rule(
         name="run-ends-while-a-firing-is-decided",
-        breaks="A firing is queued behind a run whose end was reported just before, and waits for ever.",
+        breaks="A firing is queued behind a run whose end was reported just before, and waits forever.",
         symbol="trunkline.stores.postgres.tables.automation.triggers:_RUNS_ENDED",
         change=ReplaceText("AND awaits_runs = 1", "AND awaits_runs = 1 AND due IS NULL"),
         caught_by=(f"{_STORE}::test_a_trigger_is_left_alone_while_another_process_ends_its_run",),
@@ -111,38 +111,36 @@ TRIGGERS: Sequence[Rule] = (
         caught_by=(f"{_STORE}::test_a_trigger_is_claimed_by_one_process_at_a_time",),
     ),
     Rule(
-        name="event-is-an-occasion",
+        name="event-fires-triggers",
         breaks="An event is stored, and the triggers that listen to it never fire.",
         symbol="trunkline.stores.sqlite.tables.automation.received_events:SqliteReceivedEventWrites.put",
         change=Drop("call statement", 2, of=2),
         caught_by=(f"{_LISTENING}::test_an_event_of_the_type_starts_a_run_with_what_it_carries",),
     ),
     Rule(
-        name="occasion-is-taken-once",
-        breaks="An occasion stays, and its trigger looks at it again for ever.",
-        symbol="trunkline.stores.sqlite.tables.automation.triggers:SqliteTriggerWrites.take_occasions",
+        name="pending-firing-is-taken-once",
+        breaks="A pending firing stays, and its trigger takes it again forever.",
+        symbol="trunkline.stores.sqlite.tables.automation.triggers:SqliteTriggerWrites.take_pending",
         change=Drop("call statement", 1, of=1),
-        caught_by=(
-            f"{_STORE}::test_an_event_is_an_occasion_for_the_triggers_that_listen_to_its_type[sqlite]",
-        ),
+        caught_by=(f"{_STORE}::test_an_event_fires_the_triggers_that_listen_to_its_type[sqlite]",),
     ),
     Rule(
-        name="event-waits-for-its-occasion",
+        name="event-waits-for-its-firing",
         breaks="An event is deleted before the trigger that listens to it has taken it.",
         symbol="trunkline.stores.sqlite.tables.automation.received_events:_DELETE",
         change=ReplaceText("event_number = received_events.number", "0"),
-        caught_by=(f"{_LISTENING}::test_an_event_is_kept_until_its_occasion_is_taken",),
+        caught_by=(f"{_LISTENING}::test_an_event_is_kept_until_its_firing_is_taken",),
     ),
     Rule(
-        name="occasion-is-taken-by-one-process",
-        breaks="Executors wait for one another to take occasions.",
-        symbol="trunkline.stores.postgres.tables.automation.triggers:_TAKE_OCCASIONS",
+        name="pending-firing-is-taken-by-one-process",
+        breaks="Executors wait for one another to take pending firings.",
+        symbol="trunkline.stores.postgres.tables.automation.triggers:_TAKE_PENDING",
         change=ReplaceText(" FOR UPDATE SKIP LOCKED", " FOR UPDATE"),
-        caught_by=(f"{_STORE}::test_an_occasion_is_taken_by_one_process",),
+        caught_by=(f"{_STORE}::test_a_pending_firing_is_taken_by_one_process",),
         shows="lock timeout",
     ),
     Rule(
-        name="end-of-a-run-is-an-occasion",
+        name="end-of-a-run-fires-triggers",
         breaks="A run ends, and the triggers that listen to it never fire.",
         symbol="trunkline.executor.driver:RunDriver._note_ends",
         change=Change("condition", 3, of=4, becomes="False"),
@@ -150,21 +148,21 @@ TRIGGERS: Sequence[Rule] = (
     ),
     Rule(
         name="chain-of-runs-ends",
-        breaks="Runs that start one another go on for ever.",
-        symbol="trunkline.executor.occasions:Occasions._run_or_reason",
+        breaks="Runs that start one another go on forever.",
+        symbol="trunkline.executor.event_triggers:EventTriggers._run_or_reason",
         change=Change("condition", 2, of=6, becomes="False"),
         caught_by=(f"{_LISTENING}::test_a_chain_of_runs_that_start_one_another_ends",),
     ),
     Rule(
-        name="occasions-left-over-are-taken",
-        breaks="Occasions that one turn leaves over wait for a second.",
-        symbol="trunkline.executor.occasions:Occasions.work",
+        name="firings-left-over-are-taken",
+        breaks="EventTriggers that one turn leaves over wait for a second.",
+        symbol="trunkline.executor.event_triggers:EventTriggers.work",
         change=Change("ternary", becomes="after(tx.now, _LOOK_EVERY)"),
-        caught_by=(f"{_LISTENING}::test_more_occasions_than_a_turn_takes_are_all_taken",),
+        caught_by=(f"{_LISTENING}::test_more_pending_firings_than_a_turn_takes_are_all_taken",),
     ),
     Rule(
         name="end-of-a-run-opens-its-gate",
-        breaks="Runs that wait for the end of another one wait for ever.",
+        breaks="Runs that wait for the end of another one wait forever.",
         symbol="trunkline.executor.driver:RunDriver._note_ends",
         change=Change("condition", 4, of=4, becomes="False"),
         caught_by=(f"{_GATES}::test_a_run_waits_until_one_with_the_same_key_ends",),
@@ -201,7 +199,7 @@ TRIGGERS: Sequence[Rule] = (
     ),
     Rule(
         name="ended-run-leaves-its-gate",
-        breaks="A run that ended before it could start takes a place for ever.",
+        breaks="A run that ended before it could start takes a place forever.",
         symbol="trunkline.stores.postgres.tables.automation.start_queue:_ADMIT",
         change=ReplaceText(" AND state = $3", " AND $3::smallint IS NOT NULL"),
         caught_by=(f"{_START_QUEUE}::test_a_gate_is_decided_about_by_one_process_while_runs_come_and_end",),

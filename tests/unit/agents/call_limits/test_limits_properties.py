@@ -1,4 +1,4 @@
-"""Whatever calls do, in whatever order: an agent is called no faster than it may be, and never left alone for ever."""
+"""Whatever calls do, in whatever order: an agent is called no faster than it may be, and never left alone forever."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class FailingRunner:
 
 
 class HangingRunner(FailingRunner):
-    """Its agent works for ever, and confirms a stop when it is let."""
+    """Its agent works forever, and confirms a stop when it is let."""
 
     def __init__(self) -> None:
         self.confirms = asyncio.Event()

@@ -332,7 +332,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     "from the future": (_time(iat=31, exp=60), "token_not_yet_valid"),
     "not valid yet": (_time(nbf=31), "token_not_yet_valid"),
     "longer than five minutes": (_time(exp=301), "token_too_long_lived"),
-    "for ever": (_claim(exp=2**62), "token_too_long_lived"),
+    "forever": (_claim(exp=2**62), "token_too_long_lived"),
     "for longer than a number can say": (_claim(exp=1e308), "token_too_long_lived"),
     "older than long": (_time(iat=-300, exp=60), "token_too_long_lived"),
     "that ends before it begins": (_time(iat=10, exp=5), "token_too_long_lived"),

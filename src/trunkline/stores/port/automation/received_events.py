@@ -92,7 +92,7 @@ class ReceivedEventWrites(Protocol):
     async def put(self, events: Sequence[NewEvent], limit: int) -> list[EventMatch]:
         """
         Store those that are new, and find up to `limit` steps that wait for them. Each trigger that listens to the type
-        of an event gets an occasion (`TriggerWrites.take_occasions`).
+        of an event gets a pending firing (`TriggerWrites.take_pending`).
 
         Where more wait, the events are left over, for `find_more`.
         """

@@ -75,7 +75,7 @@ class EndedRun(msgspec.Struct, frozen=True, kw_only=True):
     depth: int
 
 
-class TakenOccasion(NamedTuple):
+class PendingFiring(NamedTuple):
     """A reason for a trigger to fire: an event that it listens to has arrived, or a run has ended."""
 
     trigger: TriggerRecord
@@ -126,16 +126,16 @@ class TriggerWrites(Protocol):
         ...
 
     async def note_run_ends(self, ends: Sequence[RunEnd]) -> bool:
-        """Note an occasion for each trigger that listens; False: none does."""
+        """Add a pending firing for each trigger that listens; False: none does."""
         ...
 
-    async def has_occasions(self) -> bool: ...
+    async def has_pending(self) -> bool: ...
 
-    async def take_occasions(self, limit: int) -> list[TakenOccasion]:
+    async def take_pending(self, limit: int) -> list[PendingFiring]:
         """
         The oldest ones, which are deleted. Other transactions leave them out until this one ends.
 
-        An occasion whose run has been deleted meanwhile is left out.
+        A pending firing whose run has been deleted meanwhile is left out.
         """
         ...
 

@@ -9,7 +9,7 @@ import asyncpg
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.ids import RunId
-from trunkline.stores.port.automation.triggers import Firing, RunEnd, TakenOccasion, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, PendingFiring, RunEnd, TriggerRecord
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored, restored_row
@@ -17,7 +17,7 @@ from trunkline.stores.rows.triggers import (
     changed_trigger_values,
     firing_record,
     firing_values,
-    taken_occasion,
+    pending_firing,
     trigger_record,
     trigger_values,
 )
@@ -86,7 +86,7 @@ _NOTE_RUN_ENDS = """
 _LISTENERS = """
     SELECT count(*) FROM trigger_topics WHERE topic = ANY($1::text[]) GROUP BY topic ORDER BY 1 DESC LIMIT 1
 """
-_TAKE_OCCASIONS = """
+_TAKE_PENDING = """
     WITH oldest AS MATERIALIZED (
         SELECT number FROM trigger_occasions ORDER BY number LIMIT $1 FOR UPDATE SKIP LOCKED
     ), taken AS (
@@ -170,12 +170,12 @@ class PostgresTriggerWrites(PostgresWrites):
     async def note_run_ends(self, ends: Sequence[RunEnd]) -> bool:
         return await self._db.execute(_NOTE_RUN_ENDS, *columns(ends, 2), self._now) > 0
 
-    async def has_occasions(self) -> bool:
+    async def has_pending(self) -> bool:
         return await self._db.first("SELECT 1 FROM trigger_occasions LIMIT 1") is not None
 
-    async def take_occasions(self, limit: int) -> list[TakenOccasion]:
-        found = [taken_occasion(restored_row(row)) for row in await self._db.rows(_TAKE_OCCASIONS, limit)]
-        return [occasion for occasion in found if occasion is not None]
+    async def take_pending(self, limit: int) -> list[PendingFiring]:
+        found = [pending_firing(restored_row(row)) for row in await self._db.rows(_TAKE_PENDING, limit)]
+        return [pending for pending in found if pending is not None]
 
     async def claim_due(self, limit: int) -> list[TriggerRecord]:
         sql = f"{_TRIGGERS} WHERE due <= $1 ORDER BY due LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED"

@@ -9,12 +9,12 @@ import apsw
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.ids import RunId
-from trunkline.stores.port.automation.triggers import Firing, RunEnd, TakenOccasion, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, PendingFiring, RunEnd, TriggerRecord
 from trunkline.stores.rows.triggers import (
     changed_trigger_values,
     firing_record,
     firing_values,
-    taken_occasion,
+    pending_firing,
     trigger_record,
     trigger_values,
 )
@@ -52,17 +52,17 @@ _NOTE_RUN_END = """
     SELECT trigger_id, ?2, ?3 FROM trigger_topics WHERE topic = ?1 ORDER BY trigger_id
 """
 _RUN_TOPICS = "SELECT DISTINCT topic FROM trigger_topics WHERE topic >= 'run/' AND topic < 'run0'"
-_OCCASIONS = """
-    SELECT occasion.number, trigger.id, trigger.name, trigger.definition, trigger.version, trigger.created_at,
+_PENDING = """
+    SELECT pending.number, trigger.id, trigger.name, trigger.definition, trigger.version, trigger.created_at,
         trigger.updated_at, trigger.scheduled_at, trigger.due, trigger.awaits_runs,
         event.number, event.id, event.source, event.type, event.key, event.data, event.at, event.run_id,
         run.id, run.workflow_name, run.workflow_version, run.status, run.output, run.error, run.correlation_id,
         run.depth
-    FROM trigger_occasions AS occasion
-        JOIN triggers AS trigger ON trigger.id = occasion.trigger_id
-        LEFT JOIN received_events AS event ON event.number = occasion.event_number
-        LEFT JOIN runs AS run ON run.id = occasion.run_id
-    ORDER BY occasion.number LIMIT ?
+    FROM trigger_occasions AS pending
+        JOIN triggers AS trigger ON trigger.id = pending.trigger_id
+        LEFT JOIN received_events AS event ON event.number = pending.event_number
+        LEFT JOIN runs AS run ON run.id = pending.run_id
+    ORDER BY pending.number LIMIT ?
 """
 
 
@@ -136,16 +136,16 @@ class SqliteTriggerWrites(SqliteWrites):
         execute_many(self._db, _NOTE_RUN_END, values)
         return bool(values)
 
-    async def has_occasions(self) -> bool:
+    async def has_pending(self) -> bool:
         return first(self._db, "SELECT 1 FROM trigger_occasions LIMIT 1") is not None
 
-    async def take_occasions(self, limit: int) -> list[TakenOccasion]:
-        found = list(rows(self._db, _OCCASIONS, (limit,)))
+    async def take_pending(self, limit: int) -> list[PendingFiring]:
+        found = list(rows(self._db, _PENDING, (limit,)))
         execute_many(
             self._db, "DELETE FROM trigger_occasions WHERE number = ?", [(number,) for number, *_ in found]
         )
-        taken = [taken_occasion(row) for _, *row in found]
-        return [occasion for occasion in taken if occasion is not None]
+        taken = [pending_firing(row) for _, *row in found]
+        return [pending for pending in taken if pending is not None]
 
     async def claim_due(self, limit: int) -> list[TriggerRecord]:
         # The writer's transaction is the claim: nothing else can write meanwhile.

@@ -1,4 +1,4 @@
-"""Triggers that listen to events and to the ends of runs: one run for each occasion, and a limit for chains."""
+"""Triggers that listen to events and to the ends of runs: one run for each firing, and a limit for chains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.executor.trigger_harness import TriggerHarness, open_triggers
 
 from trunkline.clock import after
 from trunkline.errors import Invalid
-from trunkline.executor.occasions import MAX_OCCASIONS_PER_TURN
+from trunkline.executor.event_triggers import MAX_FIRINGS_PER_TURN
 from trunkline.jsontypes import Json, encode
 from trunkline.services.triggers.triggers import MAX_LISTENERS
 from trunkline.stores.port.automation.received_events import NewEvent
@@ -62,25 +62,25 @@ async def test_the_same_event_again_starts_nothing(harness: TriggerHarness) -> N
     assert len(await harness.started()) == 1
 
 
-async def test_a_turn_that_does_not_commit_leaves_the_occasion(harness: TriggerHarness) -> None:
+async def test_a_turn_that_does_not_commit_leaves_the_pending_firing(harness: TriggerHarness) -> None:
     await listen(harness, event={"type": "paid"}, input={"n": 1})
     await arrive(harness, event(1))
     with suppress(RuntimeError):
         async with harness.store.transaction() as tx:
-            await harness.occasion_part.work(tx)
+            await harness.event_part.work(tx)
             raise RuntimeError
-    harness.occasion_part.rolled_back()
+    harness.event_part.rolled_back()
     await harness.listen()
     assert await harness.outcomes() == ["started"]
 
 
-async def test_more_occasions_than_a_turn_takes_are_all_taken(harness: TriggerHarness) -> None:
+async def test_more_pending_firings_than_a_turn_takes_are_all_taken(harness: TriggerHarness) -> None:
     await listen(harness, event={"type": "paid"}, input={"n": 1})
-    count = MAX_OCCASIONS_PER_TURN + 1
+    count = MAX_FIRINGS_PER_TURN + 1
     await arrive(harness, *(event(number) for number in range(count)))
     await harness.listen()
-    assert len(await harness.started()) == MAX_OCCASIONS_PER_TURN
-    assert harness.occasion_part.next_wake() == 0
+    assert len(await harness.started()) == MAX_FIRINGS_PER_TURN
+    assert harness.event_part.next_wake() == 0
     await harness.listen()
     assert len(await harness.started()) == count
 
@@ -170,7 +170,7 @@ async def test_the_number_of_triggers_for_one_event_is_limited(harness: TriggerH
     await listen(harness, "more", event={"type": "paid"}, enabled=False)
 
 
-async def test_an_event_is_kept_until_its_occasion_is_taken(harness: TriggerHarness) -> None:
+async def test_an_event_is_kept_until_its_firing_is_taken(harness: TriggerHarness) -> None:
     await listen(harness, event={"type": "paid"}, input={"n": 1})
     await arrive(harness, event(1), event(2, type_="other"))
     async with harness.store.transaction() as tx:

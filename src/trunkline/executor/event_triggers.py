@@ -1,8 +1,8 @@
 """
-Triggers that listen to events and to the ends of runs: starts their runs, one for each occasion.
+Triggers that listen to events and to the ends of runs: starts their runs, one for each pending firing.
 
-An occasion is noted in the transaction that stores the event or ends the run, so none is lost. The transaction that
-takes it also inserts the run, its first queued input and the firing, so none counts twice.
+A pending firing is stored in the transaction that stores the event or ends the run, so none is lost. The transaction
+that takes it also inserts the run, its first queued input and the firing, so none counts twice.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from trunkline.id_generation import new_id
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.machine.state import RunState
-from trunkline.services.triggers.starts import Occasion, TriggeredRuns, key_text
+from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, key_text
 from trunkline.stores.base import InputsQueued, NewRun, Transaction
 from trunkline.stores.port.automation.received_events import StoredEvent
-from trunkline.stores.port.automation.triggers import EndedRun, Firing, FiringOutcome, RunEnd, TakenOccasion
+from trunkline.stores.port.automation.triggers import EndedRun, Firing, FiringOutcome, PendingFiring, RunEnd
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.triggers import run_end_topic
@@ -31,15 +31,15 @@ from trunkline.workflow import ExpressionError
 log = structlog.stdlib.get_logger()
 
 # Each may bring the output of a run, which can be long.
-MAX_OCCASIONS_PER_TURN = 32
+MAX_FIRINGS_PER_TURN = 32
 # A chain of runs that start one another ends here.
 MAX_DEPTH = 10
-# Occasions that other processes note are found by this poll.
+# EventTriggers that other processes note are found by this poll.
 _LOOK_EVERY = timedelta(seconds=1)
 _NOW = Instant(0)
 
 
-class Occasions:
+class EventTriggers:
     """A part of the commit loop, before the driver: what it starts takes its first turn in the same commit."""
 
     def __init__(self, runs: TriggeredRuns, gates: StartGates, metrics: Metrics) -> None:
@@ -50,7 +50,7 @@ class Occasions:
         self._started: list[NewRun] = []
 
     def look(self) -> None:
-        """An occasion is noted in this turn, or was noted in an earlier one."""
+        """A firing is stored in this turn, or was stored in an earlier one."""
         self._look_at = _NOW
 
     async def runs_ended(self, tx: Transaction, states: Iterable[RunState]) -> None:
@@ -69,30 +69,30 @@ class Occasions:
         self._started = []
         if self._look_at > tx.now:
             return
-        taken = await tx.triggers.take_occasions(MAX_OCCASIONS_PER_TURN)
-        self._look_at = _NOW if len(taken) == MAX_OCCASIONS_PER_TURN else after(tx.now, _LOOK_EVERY)
+        taken = await tx.triggers.take_pending(MAX_FIRINGS_PER_TURN)
+        self._look_at = _NOW if len(taken) == MAX_FIRINGS_PER_TURN else after(tx.now, _LOOK_EVERY)
         if not taken:
             return
         firings: list[Firing] = []
-        starts: list[tuple[NewRun, TakenOccasion]] = []
-        for occasion in taken:
-            prepared = await self._prepare(occasion, tx.now)
+        starts: list[tuple[NewRun, PendingFiring]] = []
+        for pending in taken:
+            prepared = await self._prepare(pending, tx.now)
             if isinstance(prepared, Firing):
                 firings.append(prepared)
             else:
-                starts.append((prepared, occasion))
+                starts.append((prepared, pending))
         existing = await tx.runs.insert([run for run, _ in starts])
-        for (run, occasion), earlier in zip(starts, existing, strict=True):
+        for (run, pending), earlier in zip(starts, existing, strict=True):
             if earlier is None:
                 self._started.append(run)
-                firings.append(_firing(occasion, tx.now, "started", run_id=run.id))
+                firings.append(_firing(pending, tx.now, "started", run_id=run.id))
             else:
                 reason = f"Run {earlier.id} was started for the same key before."
-                firings.append(_firing(occasion, tx.now, "skipped", reason=reason))
+                firings.append(_firing(pending, tx.now, "skipped", reason=reason))
         await tx.triggers.put_firings(firings)
         await self._gates.begin(tx, self._started)
 
-    async def _prepare(self, taken: TakenOccasion, now: Instant) -> NewRun | Firing:
+    async def _prepare(self, taken: PendingFiring, now: Instant) -> NewRun | Firing:
         """The run to start, or the firing that says why there is none."""
         name = taken.trigger.name
         try:
@@ -107,7 +107,7 @@ class Occasions:
             log.exception(log_events.TRIGGER_FAILED, trigger=name)
             return _firing(taken, now, "failed", reason=f"{type(exc).__name__}; see the log")
 
-    async def _run_or_reason(self, taken: TakenOccasion, now: Instant) -> NewRun | Firing:
+    async def _run_or_reason(self, taken: PendingFiring, now: Instant) -> NewRun | Firing:
         compiled = self._runs.compiled(taken.trigger)
         if not compiled.definition.enabled:
             return _firing(taken, now, "skipped", reason="The trigger was paused.")
@@ -118,8 +118,8 @@ class Occasions:
             )
             log.warning(log_events.TRIGGER_FAILED, trigger=taken.trigger.name, error=reason)
             return _firing(taken, now, "failed", reason=reason)
-        occasion = _occasion(taken, now)
-        scope = occasion.scope(taken.trigger.name).__getitem__
+        context = _context(taken, now)
+        scope = context.scope(taken.trigger.name).__getitem__
         if compiled.filter is not None:
             try:
                 holds = compiled.filter.holds(scope)
@@ -133,8 +133,8 @@ class Occasions:
             except ExpressionError as exc:
                 raise Invalid(f"The idempotency key of the trigger cannot be evaluated: {exc}.") from exc
             if text is not None:
-                occasion = occasion._replace(key=f"trigger/{taken.trigger.id}/key/{text}")
-        return await self._runs.prepare(taken.trigger, occasion)
+                context = context._replace(key=f"trigger/{taken.trigger.id}/key/{text}")
+        return await self._runs.prepare(taken.trigger, context)
 
     def committed(self) -> None:
         for run in self._started:
@@ -156,17 +156,19 @@ class Occasions:
         return self._look_at
 
 
-def _occasion(taken: TakenOccasion, now: Instant) -> Occasion:
+def _context(taken: PendingFiring, now: Instant) -> FiringContext:
     trigger, cause = taken
     started_by = f"trigger:{trigger.name}"
     match cause:
         case StoredEvent():
             key = f"trigger/{trigger.id}/event/{cause.number}"
-            return Occasion(now, None, key, new_id(), started_by, event=_event(cause))
+            return FiringContext(now, None, key, new_id(), started_by, event=_event(cause))
         case EndedRun():
             key = f"trigger/{trigger.id}/run/{cause.id}"
             depth = cause.depth + 1
-            return Occasion(now, None, key, cause.correlation_id, started_by, run=_run(cause), depth=depth)
+            return FiringContext(
+                now, None, key, cause.correlation_id, started_by, run=_run(cause), depth=depth
+            )
 
 
 def _event(event: StoredEvent) -> JsonObject:
@@ -198,7 +200,7 @@ def _run(run: EndedRun) -> JsonObject:
 
 
 def _firing(
-    taken: TakenOccasion,
+    taken: PendingFiring,
     now: Instant,
     outcome: FiringOutcome,
     *,
