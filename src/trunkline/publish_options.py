@@ -4,9 +4,11 @@ What `publish` says of a workflow or an agent: how it appears to callers over A2
     true                                                   with the defaults
     {"name", "description", "version", "skills": [{"id", "name", "description", "tags", "examples"}],
      "input_modes", "output_modes", "streaming", "provider": {"organization", "url"},
-     "documentation_url", "icon_url", "security": "key" | "public"}
+     "documentation_url", "icon_url", "security": "key" | "public",
+     "input": a template that makes the run input of a message, "artifacts": {name: a template of an artifact}}
 
-Workflows and agents read it alike. What a card says where nothing is given, the publication decides.
+Workflows and agents read it alike, except for the templates, which only workflows have. What a card says where nothing
+is given, the publication decides.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.jsontypes import Json, decode, encode
 
@@ -65,6 +67,9 @@ class PublishOptions(
     icon_url: _Url | None = None
     # `public`: callers need no API key, even where the API requires keys.
     security: Security = "key"
+    # Of a workflow: templates. What a message becomes, and artifacts in addition to the output.
+    input: Json | UnsetType = UNSET
+    artifacts: Annotated[dict[_Word, Json], Meta(max_length=MAX_CARD_ITEMS)] = {}
 
 
 DEFAULT_PUBLISH_OPTIONS = PublishOptions()
@@ -89,7 +94,7 @@ def read_publish_options(value: Json) -> PublishOptions | PublishFinding | None:
         # A key that is null is one that was left out.
         options = msgspec.convert(_without_nulls(value), PublishOptions)
     except msgspec.ValidationError as exc:
-        message, _, place = str(exc).partition(" - at `$")
+        message, _, place = str(exc).replace(" - at `key` in `$", " of a key - at `$").partition(" - at `$")
         return PublishFinding(tuple(_keys(place.removesuffix("`"))), message)
     ids = [skill.id for skill in options.skills]
     if len(set(ids)) < len(ids):
@@ -102,6 +107,13 @@ def publish_options_to_json(options: PublishOptions | None) -> Json:
     if options is None:
         return None
     return decode(encode(options)) or True
+
+
+def template_in(options: PublishOptions) -> str | None:
+    """The first of its keys that only a workflow can have."""
+    if options.input is not UNSET:
+        return "input"
+    return "artifacts" if options.artifacts else None
 
 
 def _without_nulls(value: dict[str, Json]) -> dict[str, Json]:

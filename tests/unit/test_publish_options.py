@@ -33,6 +33,8 @@ def test_options_come_back_as_they_were_given() -> None:
         "streaming": False,
         "provider": {"organization": "O", "url": "https://o.example"},
         "security": "public",
+        "input": {"q": "${ run.message.text }"},
+        "artifacts": {"r": 1},
     }
     options = read_publish_options(given)
     assert isinstance(options, PublishOptions)

@@ -20,7 +20,8 @@ from itertools import islice
 
 import msgspec
 
-from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.publish_options import SkillOptions
 
 JSONRPC = "JSONRPC"
 HTTP_JSON = "HTTP+JSON"
@@ -45,6 +46,12 @@ MAX_SKILLS = 100
 # An id that is longer is not one.
 _MAX_SKILL_CHARACTERS = 100
 _MAX_CHARACTERS = 2_048
+# What is repeated in the card of a published agent is kept with the agent, which is read for every call.
+MAX_DETAILS_BYTES = 16 * 1024
+_MAX_WORDS = 20
+# As long as a name in the options of `publish` may be.
+_MAX_DETAIL_WORD = 255
+_LINE_ENDS = str.maketrans("\r\n\t", "   ")
 # A JSON object with an address and one of these is a card.
 _MARKS = ("name", "skills", "capabilities", "protocolVersion", "protocol_version", "defaultInputModes")
 # They are shown to operators, so they are words and nothing else.
@@ -71,6 +78,15 @@ class AgentInterface(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None = None
 
 
+class CardDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a card says for other readers: the agent's card repeats it when the agent is published."""
+
+    description: str | None = None
+    input_modes: tuple[str, ...] = ()
+    output_modes: tuple[str, ...] = ()
+    skills: tuple[SkillOptions, ...] = ()
+
+
 class AgentCard(msgspec.Struct, frozen=True, kw_only=True):
     # In the agent's order of preference.
     interfaces: tuple[AgentInterface, ...]
@@ -78,6 +94,7 @@ class AgentCard(msgspec.Struct, frozen=True, kw_only=True):
     pushes: bool = False
     # Their ids, in the order of the card.
     skills: tuple[str, ...] = ()
+    details: CardDetails = CardDetails()
 
 
 def read_card(body: bytes) -> AgentCard:
@@ -93,6 +110,43 @@ def read_card(body: bytes) -> AgentCard:
         streams=offered.get("streaming") is True,
         pushes=any(offered.get(name) is True for name in ("pushNotifications", "push_notifications")),
         skills=tuple(islice(dict.fromkeys(_skills(value)), MAX_SKILLS)),
+        details=_details(value),
+    )
+
+
+def _details(card: JsonObject) -> CardDetails:
+    """As much of the card as may be kept: the skills that come first."""
+    details = CardDetails(
+        description=_text(card, "description"),
+        input_modes=_words(card, "defaultInputModes", "default_input_modes"),
+        output_modes=_words(card, "defaultOutputModes", "default_output_modes"),
+    )
+    left = MAX_DETAILS_BYTES - len(encode(details))
+    skills: dict[str, SkillOptions] = {}
+    for item in islice(_objects(card, "skills"), MAX_SKILLS):
+        skill = _skill(item)
+        if skill is None or skill.id in skills:
+            continue
+        left -= len(encode(skill))
+        if left < 0:
+            break
+        skills[skill.id] = skill
+    return msgspec.structs.replace(details, skills=tuple(skills.values()))
+
+
+def _skill(item: JsonObject) -> SkillOptions | None:
+    skill_id = _string(item, "id")
+    if skill_id is None or len(skill_id) > _MAX_SKILL_CHARACTERS:
+        return None
+    name = _string(item, "name")
+    return SkillOptions(
+        id=skill_id,
+        name=skill_id if name is None or len(name) > _MAX_SKILL_CHARACTERS else name,
+        description=_text(item, "description") or name or skill_id,
+        tags=_words(item, "tags"),
+        examples=_words(item, "examples"),
+        input_modes=_words(item, "inputModes", "input_modes"),
+        output_modes=_words(item, "outputModes", "output_modes"),
     )
 
 
@@ -155,6 +209,25 @@ def _transport(value: JsonObject, *names: str) -> str | None:
 def _word(value: JsonObject, *names: str) -> str | None:
     found = _string(value, *names)
     return found if found is not None and _WORD.fullmatch(found) else None
+
+
+def _words(value: JsonObject, *names: str) -> tuple[str, ...]:
+    words = (word for name in names for word in _texts(value.get(name)))
+    return tuple(islice(words, _MAX_WORDS))
+
+
+def _texts(listed: Json) -> Iterator[str]:
+    for word in listed if isinstance(listed, list) else []:
+        if isinstance(word, str) and 0 < len(word) <= _MAX_DETAIL_WORD and not _CONTROL.search(word):
+            yield word
+
+
+def _text(value: JsonObject, name: str) -> str | None:
+    """Of several lines, perhaps."""
+    found = value.get(name)
+    if not isinstance(found, str) or not 0 < len(found) <= _MAX_CHARACTERS:
+        return None
+    return None if _CONTROL.search(found.translate(_LINE_ENDS)) else found
 
 
 def _string(value: JsonObject, *names: str) -> str | None:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from trunkline.agents.cards import CardDetails
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 from trunkline.publish_options import PublishOptions
@@ -47,6 +48,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tenant: str | None = None
     # The ids of the skills that the card lists.
     skills: tuple[str, ...] = ()
+    # What the card says for other readers; None: there is no card, or it was read by an earlier version.
+    details: CardDetails | None = None
     # It was Simple A2A before, which sends the whole input, so messages carry it, too (`input_mode: json`).
     whole_input: bool = False
     tried: tuple[DialectProbe, ...] = ()

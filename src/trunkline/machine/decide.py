@@ -60,6 +60,7 @@ from trunkline.machine.inputs import (
     TurnContinued,
     WaitDue,
 )
+from trunkline.machine.scope import evaluate_artifacts
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, StepState
 from trunkline.machine.steps import (
     agent,
@@ -453,6 +454,7 @@ def _end(turn: Turn) -> None:
 def _complete(turn: Turn) -> None:
     try:
         output = encode(_output(turn))
+        _check_artifacts(turn)
     except ExpressionError as exc:
         _fail(turn, StepError(code="output_failed", message=str(exc), fix=fix_for("output_failed")))
         return
@@ -476,6 +478,12 @@ def _output(turn: Turn) -> Json:
             step = turn.scope(f"steps.{name}")
             outputs[name] = step["output"] if isinstance(step, dict) else None
     return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+
+def _check_artifacts(turn: Turn) -> None:
+    """Callers read them of the completed run, so they must have a value."""
+    if turn.state.message is not None and turn.state.parent is None:
+        evaluate_artifacts(turn.state.workflow, turn.scope)
 
 
 def _drop_run_timers(turn: Turn) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Protocol
+
 import msgspec
 
+from trunkline.clock import Instant
+from trunkline.ids import RunId
 from trunkline.jsontypes import Json, decode
 from trunkline.machine.state import RunState, StepState
 from trunkline.messages import StepError, decode_caller_message
-from trunkline.workflow import ExpressionError, Scope
+from trunkline.workflow import CompiledWorkflow, ExpressionError, Scope
 
 _STEPS = "steps."
 
@@ -62,6 +67,41 @@ class RunScope:
         if path not in self._read:
             self._read[path] = _read(step.output, path, f"the output of step {step.name}")
         return self._read[path]
+
+
+class _ReadableRun(Protocol):
+    """What expressions read of a run, in addition to its steps."""
+
+    @property
+    def id(self) -> RunId: ...
+    @property
+    def correlation_id(self) -> str: ...
+    @property
+    def input(self) -> bytes: ...
+    @property
+    def created_at(self) -> Instant: ...
+    @property
+    def message(self) -> bytes | None: ...
+
+
+def completed_scope(run: _ReadableRun, steps: Iterable[StepState], workflow: CompiledWorkflow) -> Scope:
+    """The same of a run that is over, as it is stored. Not of a block, whose scope is another."""
+    return RunScope(
+        RunState(
+            id=run.id,
+            workflow=workflow,
+            correlation_id=run.correlation_id,
+            input=run.input,
+            created_at=run.created_at,
+            message=run.message,
+            steps={step.name: step for step in steps},
+        )
+    )
+
+
+def evaluate_artifacts(workflow: CompiledWorkflow, scope: Scope) -> dict[str, Json]:
+    """The artifacts that `publish` names, of a completed run; raises `ExpressionError`."""
+    return {name: template.evaluate(scope) for name, template in workflow.publish.artifacts.items()}
 
 
 class ItemScope:

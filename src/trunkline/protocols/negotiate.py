@@ -30,6 +30,7 @@ from trunkline.agents.cards import (
     AgentCard,
     AgentInterface,
     BrokenCard,
+    CardDetails,
     NotACard,
     read_card,
 )
@@ -95,6 +96,7 @@ class NegotiatedDialect(msgspec.Struct, frozen=True, kw_only=True):
     pushes: bool = False
     tenant: str | None = None
     skills: tuple[str, ...] = ()
+    details: CardDetails | None = None
     # What to try next, in this order, each after proof that the agent did not take the work in the one before.
     others: tuple[ProtocolOffer, ...] = ()
 
@@ -263,6 +265,7 @@ def _with_card(found: NegotiatedDialect, card: AgentCard, fetch: CardFetch) -> N
         streams=card.streams,
         pushes=card.pushes,
         skills=card.skills,
+        details=card.details,
     )
 
 

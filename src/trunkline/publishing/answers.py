@@ -7,6 +7,8 @@ no artifacts answers with a value, which becomes one artifact:
 
     an object or a list                      a data part
     a text, or any other value               a text part
+
+The artifacts that a workflow names in `publish` follow those of its output.
 """
 
 from __future__ import annotations
@@ -14,8 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trunkline.jsontypes import Json, JsonObject
-from trunkline.publishing.artifacts import artifacts_of, part_v1
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.machine.scope import completed_scope, evaluate_artifacts
+from trunkline.machine.state import StepState
+from trunkline.publishing.artifacts import artifacts_of, named_artifacts, part_v1
+from trunkline.publishing.files import StoredFiles
+from trunkline.services.workflows import Workflows
+from trunkline.stores.base import RunRecord
 
 _KEPT = ("metadata", "extensions", "referenceTaskIds")
 
@@ -27,6 +34,46 @@ class PublishedAnswer(NamedTuple):
     # The whole answer: the agent has not made a task.
     message: JsonObject | None = None
     metadata: JsonObject | None = None
+
+
+class AnswerReader:
+    """Makes the answers of runs, with all files."""
+
+    def __init__(self, workflows: Workflows, files: StoredFiles) -> None:
+        self._workflows = workflows
+        self._files = files
+
+    async def of(self, record: RunRecord, steps: Sequence[StepState], *, of_agent: bool) -> PublishedAnswer:
+        """Empty as long as the run has no output."""
+        if record.output is None:
+            return PublishedAnswer()
+        output = decode(record.output)
+        named = {} if of_agent else await self._named(record, steps)
+        # A copy: what is written in the definition is the same object for every run. All files share one limit.
+        more = decode(encode({"artifacts": named_artifacts(named)}))
+        await self._files.load(record.id, output, more)
+        answer = answer_of(output, of_agent=of_agent)
+        return answer._replace(artifacts=_together(answer.artifacts, artifacts_of(more)))
+
+    async def _named(self, record: RunRecord, steps: Sequence[StepState]) -> dict[str, Json]:
+        workflow = await self._workflows.compiled_for(record)
+        if record.block is not None or not workflow.publish.artifacts:
+            return {}
+        return evaluate_artifacts(workflow, completed_scope(record, steps, workflow))
+
+
+def _together(first: Sequence[JsonObject], more: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """Callers tell artifacts by their ids: one that is taken gets a number."""
+    taken = {str(artifact["artifactId"]) for artifact in first}
+    found = list(first)
+    for artifact in more:
+        name = identity = str(artifact["artifactId"])
+        number = 2
+        while identity in taken:
+            identity, number = f"{name}-{number}", number + 1
+        taken.add(identity)
+        found.append({**artifact, "artifactId": identity})
+    return found
 
 
 def answer_of(output: Json, *, of_agent: bool) -> PublishedAnswer:

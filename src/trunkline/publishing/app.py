@@ -26,14 +26,15 @@ from trunkline.api.services import Services
 from trunkline.errors import NotFound, TrunklineError
 from trunkline.messages import TraceContext
 from trunkline.publishing.access import refused
+from trunkline.publishing.answers import AnswerReader
 from trunkline.publishing.bindings.caller_request import active_extensions
 from trunkline.publishing.bindings.http_json import HttpJsonBinding
 from trunkline.publishing.bindings.json_rpc import JsonRpcBinding
 from trunkline.publishing.bindings.push_configs import PushConfigRequests
 from trunkline.publishing.bindings.requests import CallerRequests
-from trunkline.publishing.card_pages import CardPages
-from trunkline.publishing.cards import CARD_PATH, OLD_CARD_PATH
-from trunkline.publishing.catalog import CATALOG_PATH, Catalog
+from trunkline.publishing.cards.agent_cards import CARD_PATH, OLD_CARD_PATH
+from trunkline.publishing.cards.catalog import CATALOG_PATH, Catalog
+from trunkline.publishing.cards.pages import CardPages
 from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.operations import ANONYMOUS, Caller, PublishedOperations
 from trunkline.publishing.publications import Publications
@@ -76,13 +77,13 @@ class PublishingApp:
             public_url=public_url,
             has_keys=services.keys is not None,
         )
-        files = StoredFiles(services.blobs, store.runs)
+        answers = AnswerReader(services.workflows, StoredFiles(services.blobs, store.runs))
         operations = PublishedOperations(
             services.runs,
             services.run_queries,
             services.workflows,
-            TaskReader(store, services.run_queries, files),
-            files,
+            TaskReader(store, services.run_queries, answers),
+            answers,
             services.push_configs,
             services.stopping,
         )

@@ -5,9 +5,15 @@ A run's output as artifacts, in the form of 1.0.
     an object with a list `artifacts`        those, as agents wrote them in 0.x or 1.0, with their files
     null                                     none
     any other value                          one artifact with a data part
+
+An artifact that `publish` names is made of its value in the same way: an object with `parts`, or with `artifacts`, has
+its parts, and null is none.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
 
 from trunkline.jsontypes import Json, JsonObject
 
@@ -26,6 +32,29 @@ def artifacts_of(output: Json) -> list[JsonObject]:
             return [artifact for artifact in found if artifact is not None]
         case _:
             return [_artifact({"data": output})]
+
+
+def named_artifacts(values: Mapping[str, Json]) -> list[JsonObject]:
+    """In the form of agents: their files are still references."""
+    return [
+        {"artifactId": name, "name": name, "parts": parts}
+        for name, value in values.items()
+        if (parts := _parts_of(value))
+    ]
+
+
+def _parts_of(value: Json) -> list[Json]:
+    match value:
+        case None:
+            return []
+        case str():
+            return [{"text": value}]
+        case {"parts": list(parts)}:
+            return parts
+        case {"artifacts": list(artifacts)}:
+            return list(chain.from_iterable(map(_parts_of, artifacts)))
+        case _:
+            return [{"data": value}]
 
 
 def _artifact(part: JsonObject) -> JsonObject:

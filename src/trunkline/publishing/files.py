@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Iterator
+from itertools import chain
 
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject
@@ -29,10 +30,10 @@ class StoredFiles:
         self._runs = runs
         self._most_bytes = most_bytes
 
-    async def load(self, run_id: RunId, output: Json) -> Json:
-        """The output with its files; changes it. A file that is gone, or too much, is replaced by a text."""
+    async def load(self, run_id: RunId, *outputs: Json) -> None:
+        """Puts their files into the outputs. A file that is gone, or too much, is replaced by a text."""
         left = self._most_bytes
-        for part in _parts_in(output):
+        for part in chain.from_iterable(map(_parts_in, outputs)):
             holder = part.get("file") if isinstance(part.get("file"), dict) else part
             found = _reference(holder)
             if found is None or not isinstance(holder, dict):
@@ -46,7 +47,6 @@ class StoredFiles:
             del holder[_REFERENCE]
             name = "raw" if holder is part else "bytes"
             holder[name] = (await asyncio.to_thread(b64encode, content)).decode()
-        return output
 
     async def _content(self, run_id: RunId, owner: RunId, digest: str, most_bytes: int) -> bytes | None:
         if self._blobs is None or not await self._is_related(run_id, owner):

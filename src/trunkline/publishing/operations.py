@@ -17,8 +17,8 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.machine.state import StepState
 from trunkline.messages import CallerMessage, ReplyMessage, TraceContext
+from trunkline.publishing.answers import AnswerReader
 from trunkline.publishing.errors import A2AError, ErrorKind, task_not_found
-from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.messages import ReceivedMessage, continued
 from trunkline.publishing.publications import Publication
 from trunkline.publishing.push.configs import GivenConfig
@@ -86,7 +86,7 @@ class PublishedOperations:
         queries: RunQueries,
         workflows: Workflows,
         tasks: TaskReader,
-        files: StoredFiles,
+        answers: AnswerReader,
         push_configs: PushConfigs,
         stopping: asyncio.Event,
     ) -> None:
@@ -94,7 +94,7 @@ class PublishedOperations:
         self._queries = queries
         self._workflows = workflows
         self._tasks = tasks
-        self._files = files
+        self._answers = answers
         self._push_configs = push_configs
         self._stopping = stopping
 
@@ -140,7 +140,7 @@ class PublishedOperations:
                 publication.saved,
                 agent_input(message)
                 if publication.kind == "agents"
-                else workflow_input(message, publication.workflow),
+                else workflow_input(message, publication.workflow, caller.correlation_id),
                 message,
                 contexts=await self._tasks.conversations(message) if message.chose_context else {},
                 correlation_id=caller.correlation_id,
@@ -253,7 +253,7 @@ class PublishedOperations:
         # The version that the task runs, which may not be the published one any more.
         record = task.record
         workflow = await self._workflows.compiled(record.workflow_id, record.workflow_version)
-        return TaskUpdates(self._queries, self._files, record.id, task.message, workflow)
+        return TaskUpdates(self._queries, self._answers, record.id, task.message, workflow)
 
     async def bare_message(self, task: CallerTask) -> JsonObject | None:
         """What an agent has answered in place of a task."""

@@ -12,9 +12,11 @@ from typing import Literal
 import msgspec
 
 from trunkline.agents import Agent
+from trunkline.agents.cards import CardDetails
 from trunkline.errors import NotFound
 from trunkline.jsontypes import encode
 from trunkline.publish_options import PublishOptions, SkillOptions
+from trunkline.publishing.cards.input_examples import examples_of
 from trunkline.services.agents.published import AgentWorkflows
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.workflows import Workflows
@@ -37,6 +39,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     # What the card says where the options do not.
     about: str
     default_version: str
+    details: CardDetails = CardDetails()
     # The version that a new task is a run of; of an agent, the workflow that passes messages on to it.
     saved: WorkflowVersion
     workflow: CompiledWorkflow
@@ -60,15 +63,15 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def input_modes(self) -> tuple[str, ...]:
-        return self.options.input_modes or _DEFAULT_MODES
+        return self.options.input_modes or self.details.input_modes or _DEFAULT_MODES
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        return self.options.output_modes or _DEFAULT_MODES
+        return self.options.output_modes or self.details.output_modes or _DEFAULT_MODES
 
     @property
     def skills(self) -> tuple[SkillOptions, ...]:
-        return self.options.skills or (self._skill(),)
+        return self.options.skills or self.details.skills or (self._skill(),)
 
     def _skill(self) -> SkillOptions:
         """The one that it has where none is given: itself."""
@@ -83,11 +86,24 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
     def _examples(self) -> tuple[str, ...]:
         """Those of the input schema: a text as it is, anything else as JSON."""
-        listed = (self.workflow.definition.input or {}).get("examples")
-        if not isinstance(listed, list):
-            return ()
-        texts = [example if isinstance(example, str) else encode(example).decode() for example in listed]
+        texts = [
+            example if isinstance(example, str) else encode(example).decode()
+            for example in examples_of(self.workflow.definition.input)
+        ]
         return tuple(text for text in texts[:_MAX_EXAMPLES] if 0 < len(text) <= _MAX_EXAMPLE_BYTES)
+
+
+def card_details(agent: Agent) -> CardDetails:
+    """What the agent's own card says, with the skills that the agent is registered with if there are any."""
+    known = None if agent.dialect is None else agent.dialect.details
+    details = known or CardDetails()
+    named = {skill.id: skill for skill in details.skills}
+    about = agent.description or details.description or f"The agent {agent.name}."
+    skills = tuple(
+        named.get(skill_id) or SkillOptions(id=skill_id, name=skill_id, description=about)
+        for skill_id in agent.skills
+    )
+    return msgspec.structs.replace(details, skills=skills)
 
 
 class Publications:
@@ -110,11 +126,13 @@ class Publications:
         if agent.publish is None:
             return None
         saved = await self._agent_workflows.of(agent.name)
+        details = card_details(agent)
         return Publication(
             kind="agents",
             name=agent.name,
             options=agent.publish,
-            about=agent.description or f"The agent {agent.name}.",
+            about=agent.description or details.description or f"The agent {agent.name}.",
+            details=details,
             default_version=str(agent.version),
             saved=saved,
             workflow=await self._workflows.compiled(saved.workflow_id, saved.version),

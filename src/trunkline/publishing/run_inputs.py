@@ -1,5 +1,5 @@
 """
-What of a caller's message becomes the run input. Of a message to a workflow:
+What of a caller's message becomes the run input. Of a message to a workflow, if `publish` has no `input` that says it:
 
     a data part that fits the input schema        its value; without a schema, the first data part
     otherwise the text                            {"text": …}, or the one required string property of the schema
@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import CallerMessage
-from trunkline.workflow import CompiledWorkflow
+from trunkline.workflow import CompiledWorkflow, ExpressionError
 
 # Each is checked against the schema: a caller could otherwise keep the process busy with one message.
 MAX_DATA_PARTS = 20
@@ -29,8 +30,19 @@ MAX_DATA_PARTS = 20
 _MORE_THAN_CONTENT = frozenset({"raw", "url", "metadata", "filename", "mediaType"})
 
 
-def workflow_input(message: CallerMessage, workflow: CompiledWorkflow) -> Json:
-    """If nothing fits, the first candidate, for the error that says why."""
+def workflow_input(message: CallerMessage, workflow: CompiledWorkflow, correlation_id: str) -> Json:
+    """If nothing fits, the first candidate, for the error that says why. Raises `Invalid` if an expression fails."""
+    template = workflow.publish.input
+    if template is not None:
+        scope: dict[str, Json] = {"run": {"correlation_id": correlation_id, "message": message.shown()}}
+        try:
+            return template.evaluate(scope.__getitem__)
+        except ExpressionError as exc:
+            raise Invalid(
+                f"The message has no value for the input of workflow {workflow.definition.name}.",
+                findings=[Finding(path="publish.input", message=str(exc))],
+                fix="Send a message with what the expression reads, or change publish.input of the workflow.",
+            ) from exc
     candidates = list(_candidates(message, workflow))
     return next((value for value in candidates if not workflow.check_input(value)), candidates[0])
 
@@ -59,13 +71,13 @@ def agent_input(message: CallerMessage) -> Json:
 def _candidates(message: CallerMessage, workflow: CompiledWorkflow) -> Iterator[Json]:
     data = (part["data"] for part in message.parts if "data" in part)
     yield from islice(data, MAX_DATA_PARTS)
-    name = _only_required_text(workflow.definition.input)
+    name = only_required_text(workflow.definition.input)
     if name is not None:
         yield {name: message.text}
     yield {"text": message.text}
 
 
-def _only_required_text(schema: Json) -> str | None:
+def only_required_text(schema: Json) -> str | None:
     """The property that a text is for: required, a string, and no other is required."""
     if not isinstance(schema, dict):
         return None

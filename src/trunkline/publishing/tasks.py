@@ -26,9 +26,8 @@ from trunkline.machine.state import (
     task_state,
 )
 from trunkline.messages import CallerMessage, decode_caller_message
-from trunkline.publishing.answers import PublishedAnswer, answer_of
+from trunkline.publishing.answers import AnswerReader, PublishedAnswer
 from trunkline.publishing.errors import A2AError, task_not_found
-from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.messages import message_json
 from trunkline.services.runs.queries import RunQueries
 from trunkline.stores.base import PublishedTask, RunRecord, Store, TaskFilter, TaskPlace
@@ -73,18 +72,14 @@ class CallerTask(NamedTuple):
 
 
 class TaskReader:
-    def __init__(self, store: Store, queries: RunQueries, files: StoredFiles) -> None:
-        self._files = files
+    def __init__(self, store: Store, queries: RunQueries, answers: AnswerReader) -> None:
+        self._answers = answers
         self._store = store
         self._queries = queries
 
     async def answer(self, task: CallerTask) -> PublishedAnswer:
         """What became of the task, with all files. Empty as long as it is not completed."""
-        output = task.record.output
-        if output is None:
-            return PublishedAnswer()
-        loaded = await self._files.load(task.record.id, decode(output))
-        return answer_of(loaded, of_agent=task.message.is_for_agent)
+        return await self._answers.of(task.record, task.steps, of_agent=task.message.is_for_agent)
 
     async def find(self, task_id: str, publication: str, caller: str) -> CallerTask:
         """Raises `A2AError` where there is no such task for this caller."""

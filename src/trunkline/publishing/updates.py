@@ -25,9 +25,8 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.machine.state import FINAL_RUN_STATUSES, TaskState
 from trunkline.messages import CallerMessage
-from trunkline.publishing.answers import PublishedAnswer, answer_of
+from trunkline.publishing.answers import AnswerReader, PublishedAnswer
 from trunkline.publishing.artifacts import part_v1
-from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.tasks import TERMINAL_STATES, failure_text, said_message, state_v1, timestamp
 from trunkline.services.runs.queries import RunQueries
 from trunkline.stores.base import EventRecord
@@ -131,13 +130,13 @@ class TaskUpdates:
     def __init__(
         self,
         queries: RunQueries,
-        files: StoredFiles,
+        answers: AnswerReader,
         run_id: RunId,
         message: CallerMessage,
         workflow: CompiledWorkflow,
     ) -> None:
         self._queries = queries
-        self._files = files
+        self._answers = answers
         self._run_id = run_id
         self._message_of_caller = message
         self._about: JsonObject = {"taskId": run_id, "contextId": message.context_id}
@@ -260,12 +259,10 @@ class TaskUpdates:
 
     async def _answer(self) -> PublishedAnswer:
         try:
-            record, _ = await self._queries.find(self._run_id)
+            record, steps = await self._queries.find(self._run_id)
         except NotFound:
             return PublishedAnswer()
-        output = None if record.output is None else decode(record.output)
-        loaded = await self._files.load(self._run_id, output)
-        return answer_of(loaded, of_agent=self._message_of_caller.is_for_agent)
+        return await self._answers.of(record, steps, of_agent=self._message_of_caller.is_for_agent)
 
     async def _question(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
         """The question that was asked first, of those that the run waits for."""

@@ -60,18 +60,19 @@ def agent_client(context: ProcessContext) -> CallContext:
 def callback_sources(context: ProcessContext) -> dict[str, CallbackSource]:
     """By the kind of their callbacks."""
     # It imports what turns runs into tasks, which a bridge without the API has no other use for.
+    from trunkline.publishing.answers import AnswerReader  # noqa: PLC0415
     from trunkline.publishing.files import StoredFiles  # noqa: PLC0415
     from trunkline.publishing.push.source import PushNotificationSource  # noqa: PLC0415
     from trunkline.publishing.tasks import TaskReader  # noqa: PLC0415
 
     queries = RunQueries(context.store, context.workflows, context.watchers, context.clock)
-    files = StoredFiles(context.blobs, context.store.runs)
+    answers = AnswerReader(context.workflows, StoredFiles(context.blobs, context.store.runs))
     source = PushNotificationSource(
         context.store,
         context.push_configs,
-        TaskReader(context.store, queries, files),
+        TaskReader(context.store, queries, answers),
         queries,
-        files,
+        answers,
         context.workflows,
         max_failures=context.settings.push_max_failures,
     )

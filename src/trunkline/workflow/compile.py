@@ -47,6 +47,7 @@ from trunkline.workflow.expressions import (
 from trunkline.workflow.input_schema import InputSchema, compile_form, compile_input_schema
 from trunkline.workflow.labels import compile_labels, evaluate_labels
 from trunkline.workflow.output_schema import compile_output_schema
+from trunkline.workflow.publish_templates import NO_TEMPLATES, PublishTemplates, compile_publish_templates
 from trunkline.workflow.secret_references import secret_references
 from trunkline.workflow.step_graph.joins import CompiledJoin, compile_joins, steps_inside_joins
 from trunkline.workflow.step_graph.links import StepLinks, link_steps
@@ -160,6 +161,7 @@ class CompiledWorkflow:
         input_schema: InputSchema | None,
         labels: Mapping[str, Template] = MappingProxyType({}),
         round_: CompiledRound | None = None,
+        publish: PublishTemplates = NO_TEMPLATES,
     ) -> None:
         self.definition = definition
         # In the order of the definition.
@@ -169,6 +171,7 @@ class CompiledWorkflow:
         self._labels = labels
         # Of a block that is repeated.
         self.round = round_
+        self.publish = publish
 
     def plan(self, name: str) -> CompiledStep:
         """Of a step, or of an item of one (`research[17]`)."""
@@ -221,11 +224,13 @@ def compile_definition(definition: WorkflowDefinition, report: ValidationReport)
     known_secrets: dict[str, set[str]] = {}
     for step in all_steps(definition.steps):
         known_secrets.setdefault(step.agent, set()).update(_secrets(step).values())
-    compiler = TemplateCompiler(CelCompiler(definition.steps), report)
+    engine = CelCompiler(definition.steps)
+    compiler = TemplateCompiler(engine, report)
     labels = compile_labels(definition.labels, compiler, report)
     scope = _compile_scope(definition, compiler, report, known_secrets)
     input_schema = compile_input_schema(definition.input, report)
-    return CompiledWorkflow(definition, scope.steps, scope.output, input_schema, labels)
+    publish = compile_publish_templates(definition.publish, engine, compiler, report)
+    return CompiledWorkflow(definition, scope.steps, scope.output, input_schema, labels, publish=publish)
 
 
 class _CompiledScope(NamedTuple):

@@ -342,6 +342,19 @@ def _publish() -> JsonObject:
                         ("key", "public"),
                         "public: callers need no API key, even where the API requires keys.",
                     ),
+                    "input": {
+                        "description": "The run input of a message. Expressions in it read run.message. Default: the "
+                        "data part that fits the input schema, or else the text."
+                    },
+                    "artifacts": {
+                        "type": "object",
+                        "maxProperties": MAX_CARD_ITEMS,
+                        "propertyNames": {"minLength": 1, "maxLength": MAX_NAME},
+                        "additionalProperties": {
+                            "description": "A string, an object with 'parts' or 'artifacts', or any other value."
+                        },
+                        "description": "Artifacts that callers get in addition to the output, by name.",
+                    },
                 },
             },
         ],

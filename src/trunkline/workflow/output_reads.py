@@ -17,6 +17,7 @@ from trunkline.workflow.expressions.cel_compiler import CelCompiler
 from trunkline.workflow.expressions.interpolation import split_expressions
 from trunkline.workflow.expressions.plain_paths import EVENT_VARIABLES, FOR_EACH_VARIABLES, ROUND_VARIABLE
 from trunkline.workflow.expressions.template import previous
+from trunkline.workflow.publish_templates import published_values
 
 
 class OutputRead(NamedTuple):
@@ -35,8 +36,10 @@ class OutputRead(NamedTuple):
 
 def output_reads(definition: WorkflowDefinition) -> Iterator[OutputRead]:
     """Of a definition that compiles."""
-    engine = CelCompiler(definition.steps)
-    return _scope_reads(_Scope(engine, definition.steps), definition.steps, definition.output, "", ())
+    scope = _Scope(CelCompiler(definition.steps), definition.steps)
+    yield from _scope_reads(scope, definition.steps, definition.output, "", ())
+    for place, value in published_values(definition.publish):
+        yield from _in_value(scope, value, place, ())
 
 
 class _Scope(NamedTuple):

@@ -25,6 +25,7 @@ from trunkline.testing.system import objects_in
 pytestmark = pytest.mark.anyio
 
 FILE: JsonObject = {"raw": "aGk=", "mediaType": "text/plain", "filename": "a.txt"}
+PUNS: JsonObject = {"id": "puns", "name": "Puns", "description": "Makes puns.", "tags": ["fun"]}
 ARTIFACTS: list[Json] = [
     {
         "artifactId": "report",
@@ -325,3 +326,32 @@ async def test_the_first_messages_of_an_agent_may_come_at_the_same_time(
     runs = await system.items("/runs?workflow=agents/A")
     assert {str(run["id"]) for run in runs} == {str(task["id"]) for task in tasks}
     assert {str(run["workflow"]) for run in runs} == {str({"name": "agents/A", "version": 1})}
+
+
+async def card_of(system: RunningSystem) -> JsonObject:
+    return (await system.call("GET", "//a2a/agents/A/.well-known/agent-card.json")).json
+
+
+async def test_a_card_says_what_the_card_of_the_agent_says(system: RunningSystem) -> None:
+    agent = Agent("Kit", description="Plays with words.", skills=[PUNS])
+    agent.handler(play)
+    async with served(agent) as url:
+        caller = await publish(system, url)
+        # By then it is known what the agent speaks.
+        await caller.send(text("hi"))
+        card = await card_of(system)
+        await system.call("PATCH", "/agents/A", {"description": "Ours.", "skills": ["own"]})
+        changed = await card_of(system)
+    assert card["description"] == "Plays with words."
+    assert card["skills"] == [PUNS]
+    assert changed["description"] == "Ours."
+    assert [(skill["id"], skill["description"]) for skill in objects_in(changed["skills"])] == [
+        ("own", "Ours.")
+    ]
+
+
+async def test_templates_are_for_workflows_alone(system: RunningSystem) -> None:
+    registration: JsonObject = {"name": "A", "url": "http://127.0.0.1:1", "publish": {"artifacts": {"a": 1}}}
+    refused = await system.call("POST", "/agents", registration)
+    assert refused.status == 422
+    assert b"publish a workflow that calls the agent" in refused.body

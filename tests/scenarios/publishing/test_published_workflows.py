@@ -211,3 +211,55 @@ async def test_tasks_of_one_context_are_one_conversation_with_the_agent(system: 
         await caller.send(text("two", "m-2", contextId=first["contextId"]))
         await caller.send(text("three", "m-3"))
     assert contexts[0] == contexts[1] != contexts[2]
+
+
+async def test_publish_says_what_a_message_becomes_and_which_artifacts_follow(system: RunningSystem) -> None:
+    options: JsonObject = {
+        "input": {"text": "${ run.message.metadata.city }: ${ run.message.text }"},
+        "artifacts": {
+            "facts": "${ steps.only.output.data }",
+            "output": "${ 'asked ' + input.text }",
+            "none": "${ steps.only.error }",
+        },
+    }
+    async with ScriptedAgent(simple_success({"n": 3})) as agent:
+        await system.register("A", agent.url, protocol="simple-a2a")
+        caller = await publish(system, "front", publish=options, output="done")
+        sent = text("tides", metadata={"city": "Rome"})
+        task = await caller.send(sent)
+        events = await caller.streamed("SendStreamingMessage", {"message": sent})
+        old = await A2ACaller(system, "workflows/front", "0.3").call("tasks/get", {"id": task["id"]})
+        refused = await caller.response("SendMessage", {"message": text("tides")})
+    assert agent.calls[0].body["input"] == {"text": "Rome: tides"}
+    assert [(each["artifactId"], each["parts"]) for each in objects_in(task["artifacts"])] == [
+        ("output", [{"text": "done"}]),
+        ("facts", [{"data": {"n": 3}}]),
+        ("output-2", [{"text": "asked Rome: tides"}]),
+    ]
+    streamed = [event.result["artifactUpdate"] for event in events if event.kind == "artifactUpdate"]
+    assert [each["artifact"] for each in objects_in(streamed)] == task["artifacts"]
+    assert [artifact["artifactId"] for artifact in objects_in(old["artifacts"])] == [
+        "output",
+        "facts",
+        "output-2",
+    ]
+    assert await caller.task(task["id"]) == task
+    error = refused["error"]
+    assert isinstance(error, dict)
+    assert error["code"] == -32602
+    assert "publish.input" in str(error["data"])
+
+
+async def test_an_artifact_without_a_value_fails_the_task(system: RunningSystem) -> None:
+    async with ScriptedAgent(simple_success({"n": 3})) as agent:
+        await system.register("A", agent.url, protocol="simple-a2a")
+        options: JsonObject = {"artifacts": {"facts": "${ steps.only.output.data.none }"}}
+        caller = await publish(system, "front", publish=options)
+        task = await caller.send(text("tides"))
+        # Nobody reads the artifacts of a run that no caller has started.
+        assert (await system.run("front", {"text": "tides"}))["status"] == "COMPLETED"
+    assert state_of(task) == "failed"
+    run = await system.get(str(task["id"]))
+    error = run["error"]
+    assert isinstance(error, dict)
+    assert error["code"] == "output_failed"

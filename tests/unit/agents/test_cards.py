@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 
 from trunkline.agents.cards import (
     MAX_CARD_BYTES,
+    MAX_DETAILS_BYTES,
     MAX_INTERFACES,
     MAX_SKILLS,
     AgentCard,
     AgentInterface,
     BrokenCard,
+    CardDetails,
     NotACard,
     read_card,
 )
 from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.publish_options import SkillOptions
 
 BOM = b"\xef\xbb\xbf"
 CARD: JsonObject = {"name": "A", "url": "http://a/", "protocolVersion": "0.3.0"}
@@ -159,3 +162,38 @@ def test_a_card_with_many_skills_is_read_up_to_a_limit() -> None:
         len(read_card(encode({"name": "A", "url": "https://a.example", "skills": skills})).skills)
         == MAX_SKILLS
     )
+
+
+def test_what_a_card_says_for_other_readers_is_kept() -> None:
+    skill: JsonObject = {
+        "id": "s",
+        "name": "S",
+        "description": "Does\ns.",
+        "tags": ["t", 5, ""],
+        "examples": ["e"],
+    }
+    card = CARD | {
+        "description": "About.",
+        "defaultInputModes": ["text/plain"],
+        "defaultOutputModes": ["a/b", "\x1b"],
+        "skills": [skill, {"id": "bare"}, {"name": "no id"}, skill],
+    }
+    assert read_card(encode(card)).details == CardDetails(
+        description="About.",
+        input_modes=("text/plain",),
+        output_modes=("a/b",),
+        skills=(
+            SkillOptions(id="s", name="S", description="Does\ns.", tags=("t",), examples=("e",)),
+            SkillOptions(id="bare", name="bare", description="bare"),
+        ),
+    )
+
+
+def test_only_so_much_of_a_card_is_kept() -> None:
+    skills: list[Json] = [{"id": str(n), "description": "d" * 2_000} for n in range(50)]
+    details = read_card(encode(CARD | {"description": "\x1b[2J", "skills": skills})).details
+    assert details.description is None
+    assert 0 < len(encode(details)) <= MAX_DETAILS_BYTES
+    assert [skill.id for skill in details.skills] == ["0", "1", "2", "3", "4", "5", "6", "7"][
+        : len(details.skills)
+    ]

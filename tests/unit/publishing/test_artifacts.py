@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.publishing.artifacts import artifacts_of
+from trunkline.publishing.artifacts import artifacts_of, named_artifacts
 from trunkline.publishing.bindings.v03 import artifact_v03, event_v03, task_v03
 
 
@@ -93,3 +93,19 @@ def test_tasks_and_updates_are_written_in_the_form_of_0_3() -> None:
     assert written == {**update, "kind": "status-update", "status": old, "final": True}
     piece: JsonObject = {"taskId": "1", "artifact": {"artifactId": "a", "parts": []}, "append": True}
     assert event_v03({"artifactUpdate": piece}, False) == piece | {"kind": "artifact-update"}
+
+
+def test_named_artifacts_are_made_of_values_of_any_kind() -> None:
+    values: JsonObject = {
+        "gone": None,
+        "text": "hi",
+        "part": {"parts": [{"text": "x"}]},
+        "step": {"text": "t", "artifacts": [{"parts": [FILE]}, {"parts": [{"data": 1}]}]},
+        "data": [1],
+    }
+    assert [(each["artifactId"], each["parts"]) for each in named_artifacts(values)] == [
+        ("text", [{"text": "hi"}]),
+        ("part", [{"text": "x"}]),
+        ("step", [FILE, {"data": 1}]),
+        ("data", [{"data": [1]}]),
+    ]

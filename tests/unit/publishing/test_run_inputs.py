@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import CallerMessage
+from trunkline.publish_options import PublishOptions
 from trunkline.publishing.run_inputs import MAX_DATA_PARTS, agent_input, workflow_input
 from trunkline.workflow import StepDefinition, WorkflowDefinition, compile_workflow
 
@@ -22,7 +24,8 @@ def test_only_the_first_data_parts_are_tried() -> None:
 def input_of(schema: JsonObject | None, *parts: JsonObject) -> Json:
     steps = {"s": StepDefinition(name="s", agent="A")}
     workflow = compile_workflow(WorkflowDefinition(name="w", input=schema, steps=steps))
-    return workflow_input(CallerMessage(message_id="m", context_id="c", parts=list(parts)), workflow)
+    message = CallerMessage(message_id="m", context_id="c", parts=list(parts))
+    return workflow_input(message, workflow, "correlation")
 
 
 @pytest.mark.parametrize(
@@ -67,3 +70,16 @@ def test_nothing_of_a_message_to_an_agent_is_missing_in_its_input(
 ) -> None:
     message = CallerMessage(message_id="m", context_id="c", parts=parts, metadata=metadata)
     assert agent_input(message) == expected
+
+
+def test_publish_can_say_what_a_message_becomes() -> None:
+    steps = {"s": StepDefinition(name="s", agent="A")}
+    options = PublishOptions(
+        input={"city": "${ run.message.metadata.city }", "say": "${ run.message.text }!"}
+    )
+    workflow = compile_workflow(WorkflowDefinition(name="w", publish=options, steps=steps))
+    message = CallerMessage(message_id="m", context_id="c", parts=[{"text": "hi"}], metadata={"city": "Rome"})
+    assert workflow_input(message, workflow, "correlation") == {"city": "Rome", "say": "hi!"}
+    with pytest.raises(Invalid) as caught:
+        workflow_input(CallerMessage(message_id="m", context_id="c", parts=[]), workflow, "correlation")
+    assert caught.value.findings[0].path == "publish.input"

@@ -2265,7 +2265,7 @@ export interface components {
             protocol_config: components["schemas"]["JsonRpcProtocolConfig"] | null;
             /**
              * Publish
-             * @description Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow. Null or `false` if it is not published.
+             * @description Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow, except `input` and `artifacts`. Null or `false` if it is not published.
              * @default null
              */
             publish: {
@@ -2430,7 +2430,7 @@ export interface components {
             protocol_config: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
-            /** @description Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow. Null or `false` if it is not published. */
+            /** @description Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow, except `input` and `artifacts`. Null or `false` if it is not published. */
             publish: components["schemas"]["JsonValue"];
             rate: components["schemas"]["RateLimit"] | null;
             repeatable: boolean;
@@ -2496,7 +2496,7 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
             /**
-             * @description Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow. Null or `false` if it is not published.
+             * @description Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow, except `input` and `artifacts`. Null or `false` if it is not published.
              * @default null
              */
             publish: {
@@ -5395,10 +5395,16 @@ export interface components {
             output?: unknown;
             /** @description Publishes the workflow as an A2A agent. true uses the defaults. */
             publish?: boolean | {
+                /** @description Artifacts that callers get in addition to the output, by name. */
+                artifacts?: {
+                    [key: string]: unknown;
+                };
                 /** @description The description in the agent card. */
                 description?: string;
                 documentation_url?: string;
                 icon_url?: string;
+                /** @description The run input of a message. Expressions in it read run.message. Default: the data part that fits the input schema, or else the text. */
+                input?: unknown;
                 /** @description Media types of the parts that it accepts. */
                 input_modes?: string[];
                 /** @description The name in the agent card. Default: the workflow's name. */

@@ -390,6 +390,7 @@ def _as_dialect(found: NegotiatedDialect, at: Instant, probes: tuple[DialectProb
         streams=found.streams,
         pushes=found.pushes,
         skills=found.skills,
+        details=found.details,
         tenant=found.tenant,
         tried=probes[-_MAX_PROBES:],
     )

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from starlette.requests import Request
 
 from trunkline.jsontypes import JsonObject
-from trunkline.publishing.cards import IDEMPOTENCY
+from trunkline.publishing.cards.agent_cards import IDEMPOTENCY
 from trunkline.publishing.operations import Caller
 from trunkline.publishing.publications import Publication
 

@@ -19,7 +19,7 @@ from trunkline.publishing.bindings.caller_request import CallerRequest
 from trunkline.publishing.bindings.push_configs import PushConfigRequests, inline_config
 from trunkline.publishing.bindings.task_lists import TaskLists
 from trunkline.publishing.bindings.v03 import event_v03, message_v03, task_v03
-from trunkline.publishing.card_pages import CardPages
+from trunkline.publishing.cards.pages import CardPages
 from trunkline.publishing.errors import A2AError, ErrorKind, invalid_params
 from trunkline.publishing.messages import (
     flag,

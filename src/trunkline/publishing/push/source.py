@@ -17,8 +17,8 @@ import structlog
 from trunkline.clock import Instant
 from trunkline.errors import ConfigurationError
 from trunkline.jsontypes import JsonObject, encode
+from trunkline.publishing.answers import AnswerReader
 from trunkline.publishing.bindings.v03 import task_v03
-from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.tasks import CallerTask, TaskReader, submitted
 from trunkline.publishing.updates import TaskUpdates, Update
 from trunkline.services.callbacks.push_configs import PushConfigs, PushReceiver
@@ -50,7 +50,7 @@ class PushNotificationSource:
         configs: PushConfigs,
         tasks: TaskReader,
         queries: RunQueries,
-        files: StoredFiles,
+        answers: AnswerReader,
         workflows: Workflows,
         *,
         max_failures: int,
@@ -60,7 +60,7 @@ class PushNotificationSource:
         self._configs = configs
         self._tasks = tasks
         self._queries = queries
-        self._files = files
+        self._answers = answers
         self._workflows = workflows
         self._max_failures = max_failures
 
@@ -74,7 +74,7 @@ class PushNotificationSource:
         if task is None:
             return None
         workflow = await self._workflows.compiled(task.record.workflow_id, task.record.workflow_version)
-        updates = TaskUpdates(self._queries, self._files, task.record.id, task.message, workflow)
+        updates = TaskUpdates(self._queries, self._answers, task.record.id, task.message, workflow)
         try:
             to = self._configs.receiver(config)
         except ConfigurationError as exc:

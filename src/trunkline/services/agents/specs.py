@@ -25,6 +25,7 @@ from trunkline.publish_options import (
     PublishOptions,
     publish_options_to_json,
     read_publish_options,
+    template_in,
 )
 from trunkline.retry_policy import RetryPolicy
 from trunkline.services.agents.options import (
@@ -150,6 +151,12 @@ def _read_publish(value: Json) -> PublishOptions | None:
     if isinstance(options, PublishFinding):
         place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in options.path)
         raise ValueError(f"{options.message} - at `${place}`")  # noqa: TRY004 - read as msgspec's
+    template = None if options is None else template_in(options)
+    if template is not None:
+        raise ValueError(
+            "applies only to workflows, because an agent gets the message itself and its answer is passed on; "
+            f"publish a workflow that calls the agent - at `$.{template}`"
+        )
     return options
 
 

@@ -46,8 +46,8 @@ AGENT_URL_RULE = (
 URL_EXAMPLE = "http://localhost:8080/agent"
 CARD_ORIGINS_RULE = "Origins that the agent's card may name in addition to the agent's own origin."
 PUBLISH_RULE = (
-    "Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow. "
-    "Null or `false` if it is not published."
+    "Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow, "
+    "except `input` and `artifacts`. Null or `false` if it is not published."
 )
 CARD_ORIGIN_EXAMPLE = "https://agents.example.org"
 # The registry also accepts protocols that were added; the models of a registration list the built-in ones.

@@ -18,8 +18,8 @@ from trunkline.api.middleware.auth import key_of
 from trunkline.api.problems import method_not_allowed
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.publishing.access import is_listed
-from trunkline.publishing.cards import card_response, card_v03, card_v1
-from trunkline.publishing.catalog import CATALOG_PATH, Catalog
+from trunkline.publishing.cards.agent_cards import card_response, card_v03, card_v1
+from trunkline.publishing.cards.catalog import CATALOG_PATH, Catalog
 from trunkline.publishing.publications import Publication
 
 CATALOG = "urn:trunkline:a2a:catalog:1"
