@@ -1,4 +1,4 @@
-"""The doorbell of lists of runs, as a client hears it."""
+"""The stream of changes to lists of runs, as a client reads it."""
 
 from __future__ import annotations
 

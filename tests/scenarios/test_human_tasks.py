@@ -273,7 +273,9 @@ async def test_the_starter_can_be_excluded(keys: tuple[RunningSystem, dict[str, 
     assert (await reply(system, run_id, {"answer": "yes"}, people["ben"])).status == 202
 
 
-async def test_without_a_key_nobody_answers_where_it_matters_who_does(system: RunningSystem) -> None:
+async def test_a_caller_without_a_key_cannot_answer_a_task_that_depends_on_who_answers(
+    system: RunningSystem,
+) -> None:
     for definition in (asking("alone", exclude_starter=True), asking("pair", required=2)):
         run_id = await ask(system, definition)
         assert (await reply(system, run_id, {"answer": "yes"})).status == 403

@@ -253,7 +253,7 @@ async def test_a_new_side_that_fails_is_left_by_itself(shared_system: RunningSys
     assert await system.metric("agent_rollbacks_total", agent_name=sides.name) == 1
 
 
-async def test_a_restart_changes_nobodys_side(tmp_path: Path) -> None:
+async def test_after_a_restart_each_run_keeps_its_route(tmp_path: Path) -> None:
     data = tmp_path / "data"
     async with serving() as sides:
         async with running_system(data) as system:

@@ -21,11 +21,11 @@ from trunkline.cli.rest.calls import segment
 from trunkline.cli.rest.client import Client
 
 if TYPE_CHECKING:
-    from trunkline.cli import publish_text
+    from trunkline.cli import publish_edit
     from trunkline.jsontypes import Json, JsonObject
     from trunkline.workflow.document import parsing as workflow_parse
 else:
-    publish_text = lazy_module("trunkline.cli.publish_text")
+    publish_edit = lazy_module("trunkline.cli.publish_edit")
     workflow_parse = lazy_module("trunkline.workflow.document.parsing")
 
 WorkflowArgument = Annotated[str, Parameter(name="WORKFLOW", help="Name of the workflow.")]
@@ -118,7 +118,7 @@ def _options(file: str | None) -> JsonObject | None:
 
 def _save(client: Client, source: str, publish: Json, workflow: str) -> int:
     with explained(workflow):
-        text = publish_text.with_publish(source, publish)
+        text = publish_edit.with_publish(source, publish)
     saved, _ = client.save_workflow(text.encode())
     return saved["version"]
 

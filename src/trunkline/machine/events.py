@@ -65,7 +65,7 @@ class StepStarted(StepEventBase, frozen=True):
 
 
 class StepBegan(StepEventBase, frozen=True):
-    """A step with an action has begun; it calls nobody."""
+    """A step with an action has begun. It calls no agent."""
 
     attempt: int
     kind: StepKind
@@ -186,7 +186,7 @@ class StepAnswered(StepEventBase, frozen=True):
 
 
 class StepEscalated(StepEventBase, frozen=True):
-    """Nobody has answered for so long that the step's human task has more assignees now."""
+    """The step's human task was not answered in time and has more assignees now."""
 
     attempt: int
     to: tuple[str, ...]

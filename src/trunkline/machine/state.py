@@ -74,7 +74,7 @@ class HumanTask(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, assignees=assignees, escalated=self.escalated + 1)
 
     def is_decided_by(self, answer: str | None, count: int) -> bool:
-        """Whether nobody else needs to answer, after this answer and with so many of them."""
+        """Whether this answer, the `count`th, decides the task."""
         return count >= self.required or bool(self.options and answer != self.options[0])
 
 

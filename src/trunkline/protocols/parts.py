@@ -76,7 +76,7 @@ def parts_in(data: Json) -> list[Json] | None:
     return listed if isinstance(listed, list) else None
 
 
-def fields_besides_parts(data: Json) -> JsonObject:
+def fields_other_than_parts(data: Json) -> JsonObject:
     """What an input says besides its parts."""
     return {key: value for key, value in data.items() if key != "parts"} if isinstance(data, dict) else {}
 

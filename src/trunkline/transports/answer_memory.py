@@ -3,7 +3,7 @@ The memory that answers of agents may take together while they are in flight: on
 
 An answer is in flight until its result is stored. A call whose answer is large takes its share before it reads the
 body, and waits in order if there is none. While it waits it reads nothing, so the agent waits too, and the call's
-timeout stands still. A call never waits while it holds a share, so somebody who holds one can always go on.
+timeout stands still. A call never waits while it holds a share, so a call that holds one can always go on.
 """
 
 from __future__ import annotations

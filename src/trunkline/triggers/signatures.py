@@ -9,8 +9,8 @@ Signatures of webhooks: the headers that a sender has to send, and how they are 
     api-key             a header of the trigger's choice: the secret itself
     none                nothing: the address alone is the secret
 
-All are HMAC with SHA-256. Where a timestamp is signed, an old or a future one is refused, so a delivery that somebody
-has recorded cannot be sent again later. Comparisons take as long whatever is wrong.
+All are HMAC with SHA-256. Where a timestamp is signed, an old or a future one is refused, so a recorded
+delivery cannot be sent again later. Comparisons take constant time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists of runs: what can be asked for, and the doorbell that says when to ask again."""
+"""Lists of runs: filters and pages, and the stream that says when a list has changed."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ async def test_a_notification_wakes_watchers_of_a_run_that_begins_and_ends(
     await bell.aclose()
 
 
-async def test_the_doorbell_ends_when_the_process_is_asked_to_stop(
+async def test_the_change_stream_ends_when_the_process_is_asked_to_stop(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
     bell = change_notifications(system)
@@ -170,7 +170,7 @@ async def test_the_doorbell_ends_when_the_process_is_asked_to_stop(
     assert [line async for line in bell if line != RING] == []
 
 
-async def test_a_silent_doorbell_shows_that_it_lives(system: RunningSystem) -> None:
+async def test_a_change_stream_without_changes_sends_keep_alive_comments(system: RunningSystem) -> None:
     pinged = asyncio.Event()
 
     async def send(message: Message) -> None:

@@ -13,7 +13,7 @@ from trunkline.protocols.parts import (
     FilePart,
     MessagePart,
     TextPart,
-    fields_besides_parts,
+    fields_other_than_parts,
     parts_in,
     read_parts,
 )
@@ -101,8 +101,8 @@ def test_an_input_without_a_list_of_parts_spells_none_out(data: Json) -> None:
 def test_fields_next_to_the_parts_are_kept() -> None:
     data: Json = {"parts": ["a"], "lang": "en"}
     assert parts_in(data) == ["a"]
-    assert fields_besides_parts(data) == {"lang": "en"}
-    assert fields_besides_parts("x") == {}
+    assert fields_other_than_parts(data) == {"lang": "en"}
+    assert fields_other_than_parts("x") == {}
 
 
 WORDS = st.sampled_from(

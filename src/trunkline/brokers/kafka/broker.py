@@ -25,11 +25,11 @@ PoolOf: TypeAlias = Callable[[str], Awaitable[str | None]]
 ReplyPartition: TypeAlias = Callable[[], int | None]
 
 
-class OutboxPut(Protocol):
+class OutboxWriter(Protocol):
     async def put(self, messages: Sequence[OutgoingMessage]) -> None: ...
 
 
-class DispatchPut(Protocol):
+class DispatchWriter(Protocol):
     async def put(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None: ...
 
 
@@ -37,10 +37,10 @@ class OutboxTransaction(Protocol):
     """What publishing needs of a store's transaction."""
 
     @property
-    def outbox(self) -> OutboxPut: ...
+    def outbox(self) -> OutboxWriter: ...
 
     @property
-    def dispatches(self) -> DispatchPut: ...
+    def dispatches(self) -> DispatchWriter: ...
 
 
 class KafkaBroker:

@@ -59,7 +59,7 @@ from trunkline.protocols.parts import (
     FilePart,
     MessagePart,
     TextPart,
-    fields_besides_parts,
+    fields_other_than_parts,
     parts_in,
     read_parts,
 )
@@ -172,7 +172,7 @@ def _message_content(data: Json) -> tuple[list[Json], JsonObject]:
     """The parts of the message, and the fields that are sent in addition so that nothing is lost."""
     listed = parts_in(data)
     if listed is not None:
-        return [_encode_part(part) for part in read_parts(listed, PROTOCOL)], fields_besides_parts(data)
+        return [_encode_part(part) for part in read_parts(listed, PROTOCOL)], fields_other_than_parts(data)
     if isinstance(data, dict):
         for name in ("text", "query"):
             value = data.get(name)

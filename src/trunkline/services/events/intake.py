@@ -127,7 +127,7 @@ def queued_match(match: EventMatch) -> QueuedInput:
         event.id,
         event.type,
         event.at,
-        # The key of a signal is nobody's business: it belongs to its run.
+        # A signal belongs to its run, so its key is not shown to triggers and workflows.
         None if event.run_id is not None else event.key,
         msgspec.Raw(event.data),
         event.source,

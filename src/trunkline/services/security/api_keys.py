@@ -228,10 +228,10 @@ async def keys_for_listener(
     host: str, *, needed: bool, store: Store, clock: Clock, metrics: Metrics
 ) -> ApiKeyLookup | None:
     """
-    The keys that the door at `host` asks for; None where nobody needs one.
+    The keys that the listener at `host` accepts; None if it needs no key.
 
-    Raises `NotAllowed` when keys are required and none exists: no one could connect, and the operator meant
-    to let somebody in.
+    Raises `NotAllowed` when keys are required and none exists: every request would be rejected, which cannot
+    be what the operator wants.
     """
     if not needed:
         return None

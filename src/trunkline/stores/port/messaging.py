@@ -93,7 +93,7 @@ class OutboxWrites(Protocol):
 
     async def reserve(self, lasts: timedelta) -> OutboxBatch:
         """
-        All that this transaction has put: nobody takes it before `lasts` has passed.
+        All that this transaction has put. No other process takes it before `lasts` has passed.
 
         Its caller sends it after the commit, and deletes the rows when it has arrived.
         """

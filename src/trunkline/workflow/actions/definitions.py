@@ -59,7 +59,7 @@ class WaitFor(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Escalation(Struct, frozen=True):
-    """Whom a human task is given to, in addition, when nobody has answered for so long."""
+    """The additional assignees of a human task that has not been answered after `after`."""
 
     after: str
     # Names; or an expression for a list of them.

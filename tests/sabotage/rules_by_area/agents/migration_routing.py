@@ -95,7 +95,7 @@ MIGRATION_ROUTING: Sequence[Rule] = (
         change=Change("pattern", 1, of=8, becomes="'cut_over' | 'finished' | 'shadow'"),
         caught_by=(
             f"{_TWO_SIDES}::test_a_failing_shadow_call_affects_no_run[embedded]",
-            "tests/unit/agents/migration/test_routing.py::test_the_stage_decides_the_side[shadow-old]",
+            "tests/unit/agents/migration/test_routing.py::test_the_stage_decides_whether_source_or_target_answers[shadow-old]",
         ),
     ),
     Rule(

@@ -68,7 +68,9 @@ HUMAN_TASKS: Sequence[Rule] = (
         breaks="Anybody answers without a key where it matters who does.",
         symbol="trunkline.services.people.answers:_check_person",
         change=Change("condition", 1, of=4, becomes="False"),
-        caught_by=(f"{_SCENARIOS}::test_without_a_key_nobody_answers_where_it_matters_who_does[embedded]",),
+        caught_by=(
+            f"{_SCENARIOS}::test_a_caller_without_a_key_cannot_answer_a_task_that_depends_on_who_answers[embedded]",
+        ),
     ),
     Rule(
         name="answer-link-is-signed",

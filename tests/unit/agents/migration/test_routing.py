@@ -47,7 +47,7 @@ def test_one_run_is_not_the_first_to_try_every_agent() -> None:
         ("rolled_back", "old"),
     ],
 )
-def test_the_stage_decides_the_side(stage: MigrationStage, side: str) -> None:
+def test_the_stage_decides_whether_source_or_target_answers(stage: MigrationStage, side: str) -> None:
     assert endpoint_for(state(stage, 100), RUNS[0], "agent") == side
 
 

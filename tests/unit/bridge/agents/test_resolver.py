@@ -110,7 +110,7 @@ async def setup(tmp_path: Path) -> AsyncIterator[ResolverSetup]:
         yield ready
 
 
-async def test_after_the_first_call_a_partner_costs_neither_a_request_nor_a_read(
+async def test_after_the_first_call_an_agent_costs_neither_a_request_nor_a_read(
     setup: ResolverSetup,
 ) -> None:
     await setup.resolved(await setup.agent())

@@ -108,7 +108,7 @@ def test_an_answer_to_another_attempt_does_not_count() -> None:
     assert play.statuses["ok"] == "WAITING"
 
 
-def test_an_answer_to_a_step_that_asks_nobody_changes_nothing() -> None:
+def test_an_answer_to_a_step_without_a_question_changes_nothing() -> None:
     play = started("{name: w, steps: {ok: {agent: A}}}")
     answer(play, "approve")
     play.take(EscalationDue("ok", 1, 0))

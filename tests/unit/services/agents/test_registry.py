@@ -167,9 +167,7 @@ async def test_a_recorded_dialect_does_not_make_an_etag_stale(registry: AgentReg
         {"allow_card_origin": "http://b.example"},
     ],
 )
-async def test_a_change_of_the_partner_forgets_the_dialect(
-    registry: AgentRegistry, patch: JsonObject
-) -> None:
+async def test_a_change_of_the_agent_forgets_the_dialect(registry: AgentRegistry, patch: JsonObject) -> None:
     await registry.record_dialect(await registry.create(spec()), DIALECT)
     assert (await registry.patch("A", patch)).dialect is None
 

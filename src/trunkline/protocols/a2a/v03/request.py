@@ -25,7 +25,7 @@ from trunkline.messages import AgentTask, CallerMessage
 from trunkline.protocols.a2a.v03.parts import encode_parts, is_reply, reply_parts, text_part
 from trunkline.protocols.json_rpc.envelope import rpc_request
 from trunkline.protocols.outcomes import AgentRequest, SendOptions
-from trunkline.protocols.parts import fields_besides_parts, parts_in
+from trunkline.protocols.parts import fields_other_than_parts, parts_in
 
 InputMode = Literal["text", "json", "data"]
 ParamsMode = Literal["message", "input"]
@@ -49,7 +49,7 @@ def message_params(task: AgentTask, input_mode: InputMode, protocol: str) -> Jso
         message["parts"] = reply_parts(data, protocol)
     elif listed is not None:
         message["parts"] = encode_parts(listed, protocol)
-        if other_fields := fields_besides_parts(data):
+        if other_fields := fields_other_than_parts(data):
             message["metadata"] = other_fields
     else:
         message["parts"] = input_parts(data, input_mode)

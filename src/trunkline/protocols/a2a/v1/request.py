@@ -29,7 +29,7 @@ from trunkline.protocols.parts import (
     FilePart,
     MessagePart,
     TextPart,
-    fields_besides_parts,
+    fields_other_than_parts,
     parts_in,
     read_parts,
 )
@@ -109,7 +109,7 @@ def _content(task: AgentTask, input_mode: InputMode, protocol: str) -> tuple[lis
         return [_data_part(data) if input_mode == "data" else _text_part(data)], {}
     listed = parts_in(data)
     if listed is not None:
-        return [_encode_part(part) for part in read_parts(listed, protocol)], fields_besides_parts(data)
+        return [_encode_part(part) for part in read_parts(listed, protocol)], fields_other_than_parts(data)
     field = _text_field(data)
     if field is None or not isinstance(data, dict):
         return [_text_part(data)], {}

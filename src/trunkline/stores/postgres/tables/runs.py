@@ -84,7 +84,7 @@ _INSERT = """
     ON CONFLICT DO NOTHING
     RETURNING id::text
 """
-# Whoever changes them reads them first.
+# Changing labels begins with reading them, so the row is locked here.
 _LABELS = "SELECT labels FROM runs WHERE id = $1 FOR UPDATE"
 _INSERT_LABELS = """
     INSERT INTO run_labels(run_id, key, value) SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[])

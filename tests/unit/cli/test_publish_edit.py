@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.cli.publish_text import with_publish
+from trunkline.cli.publish_edit import with_publish
 from trunkline.jsontypes import Json
 from trunkline.workflow.document.parsing import read_document
 
