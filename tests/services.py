@@ -32,7 +32,7 @@ from deploy.local.processes import wait_until
 from tests.shared_service import FAILURE, SESSION, STATE, USERS
 
 from trunkline.messages import TopicNames
-from trunkline.stores.migrations import render_upgrade
+from trunkline.stores.migrations import upgrade_statements
 
 _ROOT = Path(__file__).parents[1]
 _TEMPLATE = "migrated"
@@ -277,4 +277,4 @@ def _raise_failure(told: dict[str, str]) -> NoReturn:
 
 def _create_template(server: PostgresServer) -> None:
     server.create_database(_TEMPLATE)
-    server.execute(f"BEGIN;\n{render_upgrade('postgresql', None)}\nCOMMIT;", _TEMPLATE)
+    server.execute(f"BEGIN;\n{upgrade_statements('postgresql', None)}\nCOMMIT;", _TEMPLATE)

@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 from tests.public.reference_pages import PAGES, REFERENCE
 from tests.public.test_checks import CHECKS_FILE, checks_page
 from tests.public.test_cli_help import GROUPS, group_help
+from tests.public.test_new_schema import new_schema
 from tests.public.test_sabotage import PAGE as SABOTAGE_FILE
 from tests.sabotage.all_rules import page as sabotage_page
 
 from trunkline.api.documents.asyncapi import build_asyncapi
 from trunkline.jsontypes import JsonObject
 from trunkline.messages import TopicNames
+from trunkline.stores.migrations import SqlDialect, new_schema_file
 from trunkline.telemetry.logs import configure_logs
 from trunkline.testing import running_system
 from trunkline.workflow import workflow_json_schema
@@ -53,6 +55,8 @@ def main() -> None:
     for page, written in PAGES.items():
         (REFERENCE / page).write_text(written())
     SABOTAGE_FILE.write_text(sabotage_page())
+    for dialect in get_args(SqlDialect):
+        new_schema_file(dialect).write_text(new_schema(dialect))
 
 
 if __name__ == "__main__":

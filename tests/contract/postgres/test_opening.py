@@ -11,7 +11,7 @@ from deploy.local.postgres import PostgresServer, start_postgres
 from tests.contract.samples import insert, new_run
 
 from trunkline.errors import ConfigurationError, TrunklineError, Unavailable
-from trunkline.stores.migrations import HEAD
+from trunkline.stores.migrations import HEAD, render_upgrade
 from trunkline.stores.postgres import open_postgres
 from trunkline.stores.postgres.database.migrate import downgrade, schema_state, upgrade
 
@@ -48,6 +48,32 @@ async def test_a_schema_that_is_behind_ahead_or_missing_is_said_and_upgraded(
         postgres.execute("UPDATE alembic_version SET version_num = '0002'", database)
         with pytest.raises(Unavailable, match="revision 0002"):
             await store.check()
+
+
+SCHEMA = """
+SELECT table_name, column_name, ordinal_position, data_type, is_nullable, column_default, is_identity
+    FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 3;
+SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1;
+SELECT conrelid::regclass, conname, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace = 'public'::regnamespace ORDER BY conrelid::regclass::text, 2;
+"""
+
+
+async def test_a_new_database_has_the_schema_of_one_that_was_upgraded(
+    postgres: PostgresServer, database: str
+) -> None:
+    old, new = f"{database}_old", f"{database}_new"
+    try:
+        for name in (old, new):
+            postgres.create_database(name)
+        postgres.execute(render_upgrade("postgresql", None, "0001"), old)
+        for name in (old, new):
+            await upgrade(postgres.url(name))
+        assert postgres.execute(SCHEMA, new) == postgres.execute(SCHEMA, old)
+        assert "ix_agents_protocol" in postgres.execute(SCHEMA, new)
+    finally:
+        for name in (old, new):
+            postgres.drop_database(name)
 
 
 async def test_a_database_of_another_program_is_left_alone(postgres: PostgresServer, database: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -63,13 +64,22 @@ def test_the_revisions_known_without_alembic_are_alembics_own() -> None:
     assert tuple(reversed([step.revision for step in script.walk_revisions()])) == REVISIONS
 
 
-def test_importing_the_migrations_does_not_import_alembic() -> None:
-    code = (
-        "import sys, trunkline.stores.migrations, trunkline.stores.sqlite.database.migrate\n"
-        "print([m for m in ('alembic', 'sqlalchemy') if m in sys.modules])"
+WITHOUT_ALEMBIC = """
+import sys, apsw
+from trunkline.stores.sqlite.database.migrate import upgrade
+
+events = []
+sys.addaudithook(lambda event, _: events.append(event) if event == "subprocess.Popen" else None)
+upgrade(apsw.Connection(":memory:"))
+print([name for name in ("alembic", "sqlalchemy") if name in sys.modules], events)
+"""
+
+
+def test_a_new_database_needs_neither_alembic_nor_another_process() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ALEMBIC], capture_output=True, text=True, check=True
     )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"
+    assert answer.stdout.strip() == "[] []"
 
 
 def test_an_empty_database_is_brought_to_the_head(database: apsw.Connection) -> None:
@@ -77,6 +87,14 @@ def test_an_empty_database_is_brought_to_the_head(database: apsw.Connection) -> 
     upgrade(database)
     assert current_revision(database) == HEAD
     assert tables(database) == TABLES
+
+
+def test_a_new_database_has_the_schema_of_one_that_was_upgraded(database: apsw.Connection) -> None:
+    execute(database, render_upgrade("sqlite", None, "0001"))
+    upgrade(database)
+    with closing(apsw.Connection(":memory:")) as new:
+        upgrade(new)
+        assert schema(new) == schema(database)
 
 
 def test_a_database_at_the_head_stays_as_it_is(database: apsw.Connection) -> None:

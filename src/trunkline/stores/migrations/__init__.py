@@ -2,8 +2,8 @@
 The history of the database's schema, as SQL for the store's own driver.
 
 Alembic only renders here, in its offline mode: it never opens a connection. It costs a third of a second to
-import and 20 MB to keep, so nothing of it is imported before a database is found that is not at `HEAD`, and a
-process that goes on to serve has another one render for it (`render_in_subprocess`).
+import and 20 MB to keep, so a process that goes on to serve never imports it. The statements for an empty database are
+in a file per dialect, which `make docs` writes, and another process renders those for an older one.
 """
 
 from __future__ import annotations
@@ -89,6 +89,28 @@ class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
+def new_schema_file(dialect: SqlDialect) -> Path:
+    """The file with the statements for an empty database, without BEGIN and COMMIT."""
+    return Path(__file__).with_name(f"new_{dialect}.sql")
+
+
+@lru_cache(maxsize=8)
+def upgrade_statements(dialect: SqlDialect, start: str | None) -> str:
+    """
+    What brings a database nearer to `HEAD`, without importing Alembic into this process. None: an empty database.
+
+    One call may not be enough: a revision may be newer than the file for empty databases. Look at the revision again.
+    """
+    if start is None:
+        return new_schema_file(dialect).read_text(encoding="utf-8")
+    return _render_in_subprocess("upgrade", dialect, start, HEAD)
+
+
+def downgrade_statements(dialect: SqlDialect, start: str, to: str) -> str:
+    """As `render_downgrade`, without importing Alembic into this process."""
+    return _render_in_subprocess("downgrade", dialect, start, to)
+
+
 @lru_cache(maxsize=8)
 def render_upgrade(dialect: SqlDialect, start: str | None, to: str = HEAD) -> str:
     """The statements from `start` (None: an empty database) up to `to`, without BEGIN and COMMIT."""
@@ -112,9 +134,8 @@ def render_downgrade(dialect: SqlDialect, start: str, to: str = BASE) -> str:
 
 
 @lru_cache(maxsize=8)
-def render_in_subprocess(direction: Direction, dialect: SqlDialect, start: str | None, to: str) -> str:
-    """What `render_upgrade` or `render_downgrade` gives, rendered in a subprocess."""
-    arguments = [sys.executable, "-m", __name__, direction, dialect, start or "", to]
+def _render_in_subprocess(direction: Direction, dialect: SqlDialect, start: str, to: str) -> str:
+    arguments = [sys.executable, "-m", __name__, direction, dialect, start, to]
     rendering = subprocess.run(arguments, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
     if rendering.returncode != 0:
         raise ConfigurationError(

@@ -14,7 +14,14 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from trunkline.errors import ConfigurationError
-from trunkline.stores.migrations import BASE, HEAD, REVISIONS, Direction, SchemaState, render_in_subprocess
+from trunkline.stores.migrations import (
+    BASE,
+    HEAD,
+    REVISIONS,
+    SchemaState,
+    downgrade_statements,
+    upgrade_statements,
+)
 from trunkline.stores.postgres.database.connection import connect
 from trunkline.stores.postgres.database.session import Session
 
@@ -47,7 +54,8 @@ async def upgrade(url: str) -> None:
     async with _patient(url) as db:
         while (state := await state_of(db)).revision != HEAD:
             state.check_known()
-            await _change(db, "upgrade", state.revision, HEAD)
+            script = await asyncio.to_thread(upgrade_statements, "postgresql", state.revision)
+            await _change(db, state.revision, script)
 
 
 async def downgrade(url: str, to: str) -> None:
@@ -59,12 +67,12 @@ async def downgrade(url: str, to: str) -> None:
     async with _patient(url) as db:
         while (state := await state_of(db)).revision is not None and (to == BASE or to < state.revision):
             state.check_known()
-            await _change(db, "downgrade", state.revision, to)
+            script = await asyncio.to_thread(downgrade_statements, "postgresql", state.revision, to)
+            await _change(db, state.revision, script)
 
 
-async def _change(db: Session, direction: Direction, start: str | None, to: str) -> None:
+async def _change(db: Session, start: str | None, script: str) -> None:
     """Nothing happens if another process has changed the schema first."""
-    script = await asyncio.to_thread(render_in_subprocess, direction, "postgresql", start, to)
     await db.command("BEGIN")
     try:
         await db.rows("SELECT pg_advisory_xact_lock($1)", _LOCK)

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 
 from trunkline.errors import ConfigurationError
-from trunkline.stores.migrations import BASE, HEAD, REVISIONS, render_in_subprocess
+from trunkline.stores.migrations import BASE, HEAD, REVISIONS, downgrade_statements, upgrade_statements
 from trunkline.stores.sqlite.database.connection import (
     connect,
     make_file,
@@ -67,9 +67,8 @@ def upgrade(connection: apsw.Connection) -> None:
     if _known_revision(connection) == HEAD:
         return
     with _transaction(connection):
-        revision = _known_revision(connection)
-        if revision != HEAD:
-            _run(connection, render_in_subprocess("upgrade", "sqlite", revision, HEAD))
+        while (revision := _known_revision(connection)) != HEAD:
+            _run(connection, upgrade_statements("sqlite", revision))
 
 
 def downgrade(connection: apsw.Connection, to: str = BASE) -> None:
@@ -81,7 +80,7 @@ def downgrade(connection: apsw.Connection, to: str = BASE) -> None:
     with _transaction(connection):
         revision = _known_revision(connection)
         if revision is not None and (to == BASE or to < revision):
-            _run(connection, render_in_subprocess("downgrade", "sqlite", revision, to))
+            _run(connection, downgrade_statements("sqlite", revision, to))
 
 
 def _known_revision(connection: apsw.Connection) -> str | None:
