@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+import sys
 import sysconfig
 from collections import Counter
 from functools import cache
@@ -56,6 +57,19 @@ def test_the_tests_that_catch_it_are_there(rule: Rule) -> None:
     for test in rule.caught_by:
         file, _, name = test.partition("::")
         assert name.partition("[")[0] in functions_of(file), test
+
+
+def test_the_parameters_of_the_tests_that_catch_it_are_there() -> None:
+    """A test that is not found would keep `make sabotage` from checking any rule."""
+    parametrized = sorted({test for rule in RULES for test in rule.caught_by if "[" in test})
+    collected = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *parametrized],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert collected.returncode == 0, collected.stdout[-2000:]
 
 
 def test_every_rule_has_a_name_of_its_own() -> None:

@@ -21,7 +21,7 @@ ZONE_REQUESTS: Sequence[Rule] = (
         symbol="trunkline.zones.jsonrpc:_object",
         change=Change("condition", becomes="False"),
         caught_by=(
-            f"{_REQUESTS}::test_what_is_json_but_no_request_is_invalid[a name twice]",
+            f"{_REQUESTS}::test_what_is_json_but_no_request_is_invalid[the same name twice]",
             f"{_REQUESTS}::test_what_is_json_but_no_request_is_invalid[two ids]",
         ),
         shows="DID NOT RAISE",
