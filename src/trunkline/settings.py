@@ -224,8 +224,8 @@ class Settings(BaseSettings):
     kafka_key_file: Path | None = Field(None, description="Private key of the client certificate.")
     public_url: PublicUrl | None = Field(
         None,
-        description="URL at which agents reach the API. If set, agents can send push notifications instead of "
-        "being polled.",
+        description="URL at which other systems and people reach the API. Webhook URLs, answer links and cards of "
+        "publications contain it. If set, agents can send push notifications instead of being polled.",
     )
     push_max_failures: int = Field(
         1_500,
@@ -247,7 +247,9 @@ class Settings(BaseSettings):
         description="Require an API key on loopback, too. On any other address, a key is always required.",
     )
     allowed_networks: Names = Field(
-        (), description="Networks (CIDR) or host names that agents may use in addition to public addresses."
+        (),
+        description="Networks (CIDR) or host names that Trunkline may call in addition to public addresses: agents, "
+        "token endpoints, and receivers of notifications.",
     )
     max_answer_bytes: int = Field(
         16 * 1024 * 1024, gt=0, description="Maximum size of an agent's response, in bytes."

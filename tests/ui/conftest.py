@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.ui.agents import ThreadedAgents, threaded_agents
 from tests.ui.browser import open_browser, watched_page
 from tests.ui.inspected_run import InspectedRun, inspected_system
+from tests.ui.sample_runs import SampleRuns, sample_runs
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.demo.processes import running
@@ -44,6 +45,16 @@ def browser() -> Generator[Browser]:
 def agents() -> Generator[ThreadedAgents]:
     with threaded_agents() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def sample_system(session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[SampleRuns]:
+    """A system in which each test starts runs of its own (`sample_runs.py`)."""
+    with (
+        threaded_agents() as started,
+        sample_runs(started, session_folder, tmp_path_factory.mktemp("voyages")) as samples,
+    ):
+        yield samples
 
 
 @dataclass(frozen=True)
@@ -93,4 +104,11 @@ def inspected_page(browser: Browser, inspected: InspectedRun) -> Generator[Page]
     with watched_page(browser, inspected.url) as page:
         # The page closes one by itself, and so would hide it.
         page.on("dialog", lambda dialog: pytest.fail(f"A script of an agent has run: {dialog.message}"))
+        yield page
+
+
+@pytest.fixture
+def sample_page(browser: Browser, sample_system: SampleRuns) -> Generator[Page]:
+    sample_system.open_gate()
+    with watched_page(browser, sample_system.url, width=1440, height=900) as page:
         yield page

@@ -89,8 +89,8 @@ class SettingFlags:
     kafka_key_file
         Private key of the client certificate.
     public_url
-        URL at which agents reach the API, such as https://trunkline.example. Agents can then send push notifications
-        instead of being polled.
+        URL at which other systems and people reach the API, such as https://trunkline.example. Webhook URLs, answer
+        links and cards of publications contain it. Agents can then send push notifications instead of being polled.
     push_max_failures
         Failed attempts in a row after which a push notification config is disabled. Default: 1500.
     pool
@@ -98,7 +98,8 @@ class SettingFlags:
     require_keys
         Require an API key on loopback too.
     allowed_networks
-        Networks (CIDR) or host names of agents that are allowed in addition to public ones, separated by commas.
+        Networks (CIDR) or host names, separated by commas, that Trunkline may call in addition to public addresses:
+        agents, token endpoints, and receivers of notifications.
     max_answer_bytes
         Maximum size of a response of an agent.
     max_memory_in_flight

@@ -28,8 +28,8 @@ Trunkline runs workflows whose steps are AI agents.
 Every error is an `application/problem+json` with a `fix`. Every list has the form `{items, next_cursor}`. A body is
 parsed as JSON, whatever its content type is.
 
-If other machines can reach the server, every operation except `livez` and the push notifications of agents needs an
-API key. `x-trunkline-role` is the minimum role of the key.
+If other machines can reach the server, every operation needs an API key, except those with an empty `security`: they
+need none, or have a token in their path. `x-trunkline-role` is the minimum role of the key.
 """
 TAGS: list[Json] = [
     {"name": "agents", "description": "The agents that workflows can call."},

@@ -54,8 +54,8 @@ class OriginCheck:
                 return problem(
                     Request(scope),
                     KINDS[NotAllowed],
-                    "Under the host name of public_url, only /hooks, /answer and /livez respond, because API keys are "
-                    "not required.",
+                    "Under the host name of public_url, only /hooks, /answer, /livez and /health respond, because API "
+                    "keys are not required.",
                     "Use http://127.0.0.1 with the server's port. To use the whole API under this host name, set "
                     "require_keys, and send an API key.",
                 )

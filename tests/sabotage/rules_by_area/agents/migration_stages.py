@@ -8,6 +8,7 @@ from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _SERVICE = "tests/unit/services/migration/test_migrations.py"
+_ENDING = "tests/unit/services/migration/test_ending_migrations.py"
 _STORE = "tests/contract/stores/test_agent_events.py"
 _REST = "tests/scenarios/api/test_migration.py"
 
@@ -49,7 +50,7 @@ MIGRATION_STAGES: Sequence[Rule] = (
         breaks="New runs are sent to a source that no longer answers in its protocol, and all of them fail.",
         symbol="trunkline.services.migration.readiness:refuse_unusable",
         change=Change("condition", 1, of=2, becomes="True"),
-        caught_by=(f"{_SERVICE}::test_a_rollback_to_a_source_that_cannot_be_called_is_refused",),
+        caught_by=(f"{_ENDING}::test_a_rollback_to_a_source_that_cannot_be_called_is_refused",),
         shows="DID NOT RAISE",
     ),
     Rule(
@@ -89,7 +90,7 @@ MIGRATION_STAGES: Sequence[Rule] = (
         breaks="The source is removed while runs still use it: they change protocol half-way.",
         symbol="trunkline.services.migration.migrations:Migrations._refuse_while_old_runs_go_on",
         change=Change("condition", 2, of=2, becomes="False"),
-        caught_by=(f"{_SERVICE}::test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more",),
+        caught_by=(f"{_ENDING}::test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more",),
         shows="DID NOT RAISE",
     ),
     Rule(
@@ -97,7 +98,7 @@ MIGRATION_STAGES: Sequence[Rule] = (
         breaks="A process that has not read the cutover accepts a run for a source that is being removed.",
         symbol="trunkline.services.migration.migrations:Migrations._refuse_while_old_runs_go_on",
         change=Change("condition", 1, of=2, becomes="False"),
-        caught_by=(f"{_SERVICE}::test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more",),
+        caught_by=(f"{_ENDING}::test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more",),
         shows="Regex pattern did not match",
     ),
     Rule(
@@ -112,14 +113,14 @@ MIGRATION_STAGES: Sequence[Rule] = (
         breaks="A late rollback ends a canary that was started in the meantime.",
         symbol="trunkline.services.migration.migrations:Migrations.roll_back_if",
         change=Drop("operand", 2, of=4),
-        caught_by=(f"{_SERVICE}::test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged",),
+        caught_by=(f"{_ENDING}::test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged",),
     ),
     Rule(
         name="rollback-withdraws-the-attestation",
         breaks="A rolled-back agent is cut over again by a bulk cutover although it was not fixed.",
         symbol="trunkline.agents.migration.transitions:rolled_back",
         change=Drop("keyword", 5, of=5),
-        caught_by=(f"{_SERVICE}::test_what_was_rolled_back_has_to_be_attested_again",),
+        caught_by=(f"{_ENDING}::test_what_was_rolled_back_has_to_be_attested_again",),
         shows="DID NOT RAISE",
     ),
     Rule(

@@ -7,166 +7,38 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.contract.samples import insert, new_run, run_id, transition, write
+from tests.unit.services.migration.migrating_agents import (
+    ANN,
+    AS_BEFORE,
+    DEFAULT,
+    JSONRPC,
+    URL,
+    Checks,
+    compared,
+    event_of,
+    history,
+    register,
+)
 
-from trunkline.agents import Agent
 from trunkline.agents.check_reports import (
-    DEFAULT_SAMPLE,
-    AgentCheckReport,
-    AgentFinding,
     CheckedInputMode,
-    CheckSample,
     CheckTarget,
 )
 from trunkline.agents.migration import TargetEndpoint
 from trunkline.agents.migration.transitions import LimitChanges
 from trunkline.errors import Conflict, Invalid, NotFound, NotReady, TrunklineError
 from trunkline.jsontypes import JsonObject
-from trunkline.services.agents.cache import AgentCache
-from trunkline.services.agents.drift import OURSELVES, DriftRecorder
+from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.agents.registry import AgentRegistry
-from trunkline.services.agents.specs import parse_spec
 from trunkline.services.migration.migrations import Migrations
-from trunkline.services.migration.repository import ChangeReason, StageChange
+from trunkline.services.migration.repository import ChangeReason
 from trunkline.services.migration.routing_table import RoutingTable
-from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import RequestedTarget
 from trunkline.stores.base import Store
-from trunkline.stores.port.agents.agent_events import ComparisonRecord
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
-
-URL = "http://agents.example/a"
-JSONRPC = TargetEndpoint(url=URL, protocol="jsonrpc-2.0", protocol_config={"input_mode": "json"})
-ANN = ChangeReason(who="ann", why="it is time")
-AS_BEFORE = LimitChanges()
-DEFAULT = RequestedTarget()
-
-
-SPEAKS_ANOTHER = AgentFinding(
-    id="speaks-protocol",
-    title="The agent speaks the protocol",
-    group="Transport",
-    level="required",
-    verdict="failed",
-    expected="",
-    seen="JSON-RPC",
-    fix="",
-    guide="",
-)
-
-
-class Checks:
-    """Every side passes, but for those that are listed."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, CheckTarget | None]] = []
-        self.failing: set[str] = set()
-        # Their sources speak the new protocol by now.
-        self.gone: set[str] = set()
-        # They answer only messages.
-        self.silent: set[str] = set()
-        self.impossible = False
-
-    async def __call__(
-        self,
-        agent: Agent,
-        target: CheckTarget | None = None,
-        *,
-        active: bool = False,
-        sample: CheckSample = DEFAULT_SAMPLE,
-    ) -> AgentCheckReport:
-        del sample
-        self.asked.append((agent.name, target))
-        if self.impossible:
-            raise Invalid("It cannot be checked.")
-        unheard = agent.name in self.silent and not active
-        gone = target is None and agent.name in self.gone
-        passed = agent.name not in self.failing and not unheard and not gone
-        return AgentCheckReport(
-            url=agent.url if target is None else target.url,
-            protocol="simple-a2a" if target is None else target.protocol,
-            chosen="It was requested.",
-            active=active,
-            started_at="2026-01-01T00:00:00.000000Z",
-            duration_ms=1,
-            grade="?" if unheard else "A" if passed else "F",
-            passed=passed,
-            findings=[SPEAKS_ANOTHER] if gone else [],
-            attestations=[],
-        )
-
-
-@pytest.fixture
-def checks() -> Checks:
-    return Checks()
-
-
-@pytest.fixture
-def metrics() -> Metrics:
-    return Metrics()
-
-
-@pytest.fixture
-def routing(store: Store, clock: FakeClock) -> RoutingTable:
-    return RoutingTable(store.agent_events, clock)
-
-
-@pytest.fixture
-def migrations(
-    store: Store, agent_cache: AgentCache, routing: RoutingTable, checks: Checks, metrics: Metrics
-) -> Migrations:
-    return Migrations(store, agent_cache, routing, DriftRecorder(store, metrics), checks, metrics)
-
-
-async def register(registry: AgentRegistry, *names: str, **fields: object) -> Agent:
-    agent = None
-    for name in names:
-        document: dict[str, object] = {"name": name, "url": URL, "protocol": "simple-a2a", **fields}
-        agent = await registry.create(parse_spec(msgspec.convert(document, JsonObject)))
-    assert agent is not None
-    return agent
-
-
-async def cut_over(migrations: Migrations, name: str = "a") -> StageChange:
-    await migrations.attest(name, "deployed by ops", DEFAULT, ANN)
-    return await migrations.cut_over(name, ANN)
-
-
-async def history(store: Store) -> list[tuple[str, str, str, str]]:
-    events = reversed(await store.agent_events.page(limit=100))
-    return [
-        (event.agent, state.stage, event.who, event.why)
-        for event in events
-        if (state := decode_migration(event)) is not None
-    ]
-
-
-async def compared(store: Store, change: StageChange, *verdicts: str) -> None:
-    async with store.transaction() as tx:
-        await tx.comparisons.put(
-            [
-                ComparisonRecord(
-                    id=run_id(number),
-                    agent_id=_event(change).agent_id,
-                    since=change.state.shadow_since,
-                    run_id=run_id(1),
-                    step="s",
-                    at=tx.now,
-                    verdict=verdict,
-                    record=b"{}",
-                )
-                for number, verdict in enumerate(verdicts)
-            ],
-            1_000,
-        )
-
-
-def _event(change: StageChange):
-    assert change.event is not None
-    return change.event
 
 
 async def test_an_agent_moves_stage_by_stage_and_all_of_it_is_written_down(
@@ -185,8 +57,8 @@ async def test_an_agent_moves_stage_by_stage_and_all_of_it_is_written_down(
     canary = await migrations.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
     assert (canary.state.percent, canary.state.limits.comparisons) == (10, 1)
     cutover = await migrations.cut_over("a", ChangeReason(who="ann"))
-    assert (cutover.state.cut_over_at, cutover.state.forced) == (_event(cutover).id, False)
-    assert await routing.current_version() == _event(cutover).id
+    assert (cutover.state.cut_over_at, cutover.state.forced) == (event_of(cutover).id, False)
+    assert await routing.current_version() == event_of(cutover).id
     clock.advance(timedelta(seconds=6))
     finished = await migrations.finish("a", ANN)
     row = await registry.get("a")
@@ -394,7 +266,7 @@ async def test_a_refusal_is_overruled_only_with_a_reason(
     with pytest.raises(Invalid, match="why"):
         await migrations.cut_over("a", ChangeReason(who="ann"), force=True)
     change = await migrations.cut_over("a", ChangeReason(who="ann", why="the boss said so"), force=True)
-    assert (change.state.forced, _event(change).why) == (True, "the boss said so")
+    assert (change.state.forced, event_of(change).why) == (True, "the boss said so")
     again = await migrations.cut_over("a", ANN)
     assert (again.event, again.state) == (None, change.state)
 
@@ -431,136 +303,6 @@ async def test_an_agent_with_an_unknown_dialect_holds_up_all(
     with pytest.raises(NotReady) as refused:
         await migrations.cut_over_all(ANN)
     assert refused.value.findings[0].message == "The agent's protocol has not been detected yet."
-
-
-async def test_a_rollback_needs_a_reason_and_happens_once(
-    registry: AgentRegistry, migrations: Migrations, store: Store
-) -> None:
-    await register(registry, "a")
-    with pytest.raises(Conflict, match="nothing to roll back"):
-        await migrations.roll_back("a", ANN)
-    await cut_over(migrations)
-    with pytest.raises(Invalid, match="reason"):
-        await migrations.roll_back("a", ChangeReason(who="ann"))
-    change = await migrations.roll_back("a", ANN)
-    assert (change.state.stage, change.state.cut_over_at) == ("rolled_back", 0)
-    last = await store.agent_events.last_id()
-    assert (await migrations.roll_back("a", ANN)).event is None
-    assert await store.agent_events.last_id() == last
-
-
-async def test_what_was_rolled_back_has_to_be_attested_again(
-    registry: AgentRegistry, migrations: Migrations
-) -> None:
-    await register(registry, "a", "b")
-    for name in ("a", "b"):
-        await cut_over(migrations, name)
-    await migrations.roll_back("a", ANN)
-    (other,) = (await migrations.roll_back_all(ANN)).changed
-    assert other.agent == "b"
-    with pytest.raises(NotReady) as refused:
-        await migrations.cut_over_all(ANN)
-    assert [(finding.path, finding.message.split(":")[0]) for finding in refused.value.findings] == [
-        ("a", "Not attested yet"),
-        ("b", "Not attested yet"),
-    ]
-    for name in ("a", "b"):
-        await migrations.attest(name, "mended", None, ANN)
-    assert [change.agent for change in await migrations.cut_over_all(ANN)] == ["a", "b"]
-
-
-async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
-    registry: AgentRegistry, migrations: Migrations, store: Store
-) -> None:
-    agent = await register(registry, "a")
-    first = await migrations.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
-    await migrations.canary("a", DEFAULT, 20, AS_BEFORE, ANN)
-    attested = await migrations.attest("a", "deployed", None, ANN)
-
-    async def go_back(only_if: int) -> bool:
-        return await migrations.roll_back_if(agent.id, who=OURSELVES, why="5 of 10 failed", only_if=only_if)
-
-    assert not await go_back(_event(first).id)
-    assert await go_back(_event(attested).id)
-    (last, *_) = await store.agent_events.page(limit=1)
-    state = decode_migration(last)
-    assert (last.who, last.why) == ("trunkline", "5 of 10 failed")
-    # Whoever vouched for it was wrong.
-    assert state is not None
-    assert (state.stage, state.ready) == ("rolled_back", None)
-    assert not await go_back(_event(attested).id)
-    assert not await go_back(last.id)
-
-
-async def test_a_rollback_to_a_source_that_cannot_be_called_is_refused(
-    registry: AgentRegistry, migrations: Migrations, checks: Checks, store: Store
-) -> None:
-    await register(registry, "a")
-    change = await cut_over(migrations)
-    checks.gone.add("a")
-    with pytest.raises(NotReady, match=r"was not rolled back.*speaks the protocol: JSON-RPC") as refused:
-        await migrations.roll_back("a", ANN)
-    assert "--force" in refused.value.fix
-    with pytest.raises(NotReady):
-        await migrations.roll_back_if("a", who="trunkline", why="slow", only_if=_event(change).id)
-    assert [stage for _, stage, _, _ in await history(store)] == ["planned", "cut_over"]
-    back = await migrations.roll_back("a", ANN, force=True)
-    assert back.state.stage == "rolled_back"
-
-
-async def test_all_agents_are_rolled_back_or_none(
-    registry: AgentRegistry, migrations: Migrations, checks: Checks
-) -> None:
-    await register(registry, "a", "b")
-    for name in ("a", "b"):
-        await cut_over(migrations, name)
-    checks.gone.add("b")
-    with pytest.raises(NotReady, match="1 of 2 agents cannot be called, so no agent was rolled back: b"):
-        await migrations.roll_back_all(ANN)
-    outcome = await migrations.roll_back_all(ANN, force=True)
-    assert {change.agent for change in outcome.changed} == {"a", "b"}
-
-
-async def test_a_finished_migration_is_not_rolled_back(
-    registry: AgentRegistry, migrations: Migrations, clock: FakeClock
-) -> None:
-    await register(registry, "a", "b", "c")
-    await cut_over(migrations, "a")
-    await migrations.canary("b", DEFAULT, 10, AS_BEFORE, ANN)
-    clock.advance(timedelta(seconds=6))
-    await migrations.finish("a", ANN)
-    with pytest.raises(Conflict, match="The source of 'a' no longer exists"):
-        await migrations.roll_back("a", ANN)
-    outcome = await migrations.roll_back_all(ANN)
-    assert [(change.agent, change.state.stage) for change in outcome.changed] == [("b", "rolled_back")]
-    assert [(left.agent, "no longer exists" in left.message) for left in outcome.left_alone] == [("a", True)]
-    assert outcome.refused == []
-    again = await migrations.roll_back_all(ANN)
-    assert [(change.agent, change.event) for change in again.changed] == [("b", None)]
-    assert [left.agent for left in again.left_alone] == ["a"]
-
-
-async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more(
-    registry: AgentRegistry, migrations: Migrations, store: Store, clock: FakeClock
-) -> None:
-    await register(registry, "a")
-    with pytest.raises(Conflict, match="has not been cut over"):
-        await migrations.finish("a", ANN)
-    await register(registry, "still", "trying")
-    await migrations.canary("trying", DEFAULT, 10, AS_BEFORE, ANN)
-    await insert(store, new_run(1))
-    change = await cut_over(migrations)
-    await insert(store, msgspec.structs.replace(new_run(2), routing_version=change.state.cut_over_at))
-    with pytest.raises(Conflict, match="some processes may not know it yet"):
-        await migrations.finish("a", ANN)
-    clock.advance(timedelta(seconds=6))
-    with pytest.raises(Conflict, match="1 unfinished runs started before"):
-        await migrations.finish("a", ANN)
-    assert [refusal.agent for refusal in (await migrations.finish_all(ANN)).refused] == ["a"]
-    await write(store, transition(1, status="COMPLETED", finished_at=clock.now()))
-    outcome = await migrations.finish_all(ANN)
-    assert [(change.agent, change.state.stage) for change in outcome.changed] == [("a", "finished")]
-    assert (outcome.refused, outcome.left_alone) == ([], [])
 
 
 async def test_an_agent_that_moves_nowhere_is_checked_where_it_is(
