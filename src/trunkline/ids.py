@@ -46,6 +46,11 @@ def child_run_id(parent: RunId, step: str, attempt: int) -> RunId:
     return RunId(f"{parent[:13]}-7{digest[:3]}-{variant}{digest[4:7]}-{digest[7:19]}")
 
 
+def question_id(run: str, step: str, attempts: int, replies: int) -> str:
+    """Of an item of the inbox. A step may ask more than once: each question is a separate item."""
+    return f"{run}.{step}.{attempts}.{replies}"
+
+
 def number_of(id_: str) -> int:
     """The same for the same id everywhere; different ids are spread evenly."""
     return crc32(id_.encode(errors="replace"))

@@ -38,7 +38,7 @@ TIMED = {"retry", "cutting"}
 # Those that wait for a time, and call nobody meanwhile.
 SLEEPING = {"sleeping"}
 AWAITING = {"awaiting"}
-ASKING_PEOPLE = {"approved"}
+ASKING_PEOPLE = {"approved", "approved_inside"}
 # Those whose agent is asked to correct an output.
 REPAIRED = {"repaired"}
 FAILING = {"retry"}

@@ -86,6 +86,11 @@ async def _answer_task(watched: WatchedRun, event: RunEvent) -> None:
         await watched.client.send_command(f"/runs/{watched.run_id}/steps/ok/reply", body)
 
 
+async def _answer_inside(watched: WatchedRun, event: RunEvent) -> None:
+    if event.type == "RunWaiting":
+        await watched.client.send_command(f"/runs/{watched.run_id}/steps/outer/reply", {"answer": "approve"})
+
+
 async def _resolve(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "RunWaiting":
         body: Json = {"outcome": "succeeded", "output": {"text": RESOLVED}}
@@ -282,6 +287,17 @@ _APPROVED = """
       timeout: 10m
   after: {agent: rpc, input: {text: "${ steps.before.output.text } ${ steps.ok.output.data.text }"}}
 """
+# What a block inside a block asks is answered at the step of the run that was started.
+_APPROVED_INSIDE = """
+  outer:
+    steps:
+      inner:
+        steps:
+          before: {agent: plain, input: {text: "${ input.key }"}}
+          ok: {needs: [before], ask: {title: Approve it, options: [approve], timeout: 10m}}
+        output: ${ steps.before.output.text }
+  after: {agent: rpc, input: {text: "${ steps.outer.output }"}}
+"""
 _REPAIRED = """
   answer:
     agent: careless
@@ -467,6 +483,13 @@ MORE_KINDS = (
         output="steps.after.output.text",
         react=_answer_task,
         ends=_completed("rpc(plain(KEY) by a person)"),
+    ),
+    WorkflowKind(
+        name="approved_inside",
+        steps=_APPROVED_INSIDE,
+        output="steps.after.output.text",
+        react=_answer_inside,
+        ends=_completed("rpc(plain(KEY))"),
     ),
     WorkflowKind(
         name="repaired",

@@ -13,6 +13,7 @@ import structlog
 from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.ids import RunId, number_of
 from trunkline.jsontypes import decode
+from trunkline.machine.child_waits import news_for_parent
 from trunkline.machine.effects import SendRunInput, StartChildRun
 from trunkline.machine.inputs import ChildEnded, ChildRefused, EndStatus, RunRequested
 from trunkline.machine.state import ParentStep, RunState, RunStatus
@@ -56,8 +57,8 @@ class ChildRuns:
                     items.append(await self._start(turn, effect, found))
                 elif isinstance(effect, SendRunInput):
                     items.append(QueuedInput(effect.run_id, effect.key, effect.item))
-            if turn.state.is_final and turn.state.parent is not None:
-                items.append(_end(turn, turn.state.parent))
+            if turn.state.parent is not None:
+                items += _news(turn, turn.state.parent)
         if self._begun:
             await tx.runs.insert(self._begun)
         if items:
@@ -184,6 +185,18 @@ def _unfit(workflow: CompiledWorkflow, parent: RunState, effect: StartChildRun) 
         message=f"The step's input does not match the schema of workflow {workflow.definition.name}: {problems}"
         f"{f' (and {more} more)' if more > 0 else ''}.",
     )
+
+
+def _news(turn: Turn, parent: ParentStep) -> list[QueuedInput]:
+    """What the parent of the run has to know."""
+    if turn.state.is_final:
+        return [_end(turn, parent)]
+    news = news_for_parent(turn, parent)
+    if news is None:
+        return []
+    # Each transition has other events.
+    key = f"{_key(turn.state.id)}/{turn.state.seq}"
+    return [QueuedInput(parent.run_id, key, news, is_once=True)]
 
 
 def _end(turn: Turn, parent: ParentStep) -> QueuedInput:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Generator, Sequence
 import msgspec
 
 from trunkline.clock import rfc3339
+from trunkline.ids import question_id
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.machine.events import (
     Event,
@@ -28,7 +29,6 @@ from trunkline.machine.events import (
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
-from trunkline.services.runs.inbox import inbox_item_id
 from trunkline.services.subscriptions.definition import ChangeType
 from trunkline.services.subscriptions.reporter import Change, ChangeReporter, RunSubject
 from trunkline.stores.base import Transaction
@@ -119,7 +119,7 @@ def _question(turn: Turn, event: StepEventBase, attempt: int, waiting: WaitingFo
     step: StepState = turn.changed[event.step]
     question: JsonObject = {
         "step": event.step,
-        "item": inbox_item_id(turn.state.id, event.step, attempt, step.replies),
+        "item": question_id(turn.state.id, event.step, attempt, step.replies),
         "kind": waiting.kind,
         **_payload("text", encode(waiting.text)),
         "until": None if waiting.until is None else rfc3339(waiting.until),

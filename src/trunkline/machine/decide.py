@@ -40,8 +40,10 @@ from trunkline.machine.evolve import step_of
 from trunkline.machine.inputs import (
     CancelOverdue,
     CancelRequested,
+    ChildContinued,
     ChildEnded,
     ChildRefused,
+    ChildWaiting,
     DeadlinePassed,
     EscalationDue,
     EventArrived,
@@ -160,6 +162,12 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - o
         case ChildRefused(name):
             if _is_known(turn, name):
                 child.apply_refusal(turn, *_step(turn, name), item)
+        case ChildWaiting(name):
+            if _is_known(turn, name):
+                child.apply_waiting(turn, _step(turn, name)[1], item)
+        case ChildContinued(name):
+            if _is_known(turn, name):
+                child.apply_continued(turn, _step(turn, name)[1], item)
         case RetryDue(name, attempt):
             _retry(turn, name, attempt)
         case WaitDue(name, attempt):
@@ -280,7 +288,7 @@ def _cancel(turn: Turn, reason: str | None) -> None:
         if step.name in turn.state.for_each:
             # It ends with its items.
             continue
-        if step.status == "RUNNING":
+        if step.status == "RUNNING" or step.waits_inside:
             kinds.stop(turn, step)
         else:
             _cancel_step(turn, step, "The run was cancelled.", cancel_at_agent=True)

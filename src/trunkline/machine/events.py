@@ -192,6 +192,10 @@ class StepEscalated(StepEventBase, frozen=True):
     to: tuple[str, ...]
 
 
+class StepContinued(StepEventBase, frozen=True):
+    """The child run of the step no longer waits for people alone."""
+
+
 class StepReplied(StepEventBase, frozen=True):
     reply: Payload
 
@@ -288,6 +292,7 @@ AnyStepEvent = (
     | StepEventTaken
     | StepAnswered
     | StepEscalated
+    | StepContinued
     | StepReplied
     | StepRepairRequested
     | StepOutcomeUnknown
@@ -328,6 +333,14 @@ def shown_human_task(task: HumanTask) -> dict[str, object]:
     return shown
 
 
+def shown_inner_questions(waiting: WaitingFor) -> dict[str, object]:
+    """Where the questions are that a step with a child run waits for; nothing for other steps."""
+    if not waiting.inside:
+        return {}
+    questions = [msgspec.to_builtins(question) for question in waiting.inside]
+    return {"questions": questions, "more_questions": waiting.more_inside}
+
+
 def _shown_wait(waiting: WaitingFor) -> dict[str, object]:
     shown: dict[str, object] = {"kind": waiting.kind, "text": waiting.text}
     if waiting.until is not None:
@@ -338,7 +351,7 @@ def _shown_wait(waiting: WaitingFor) -> dict[str, object]:
         shown |= {name: value for name, value in shown_human_task(waiting.human_task).items() if value}
     if waiting.data is not None:
         shown["data"] = Payload(encode(waiting.data))
-    return shown
+    return shown | shown_inner_questions(waiting)
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_payload_size)

@@ -32,6 +32,7 @@ from trunkline.machine.events import (
     StepCancelled,
     StepChildStarted,
     StepCompleted,
+    StepContinued,
     StepEscalated,
     StepEventBase,
     StepEventTaken,
@@ -404,6 +405,9 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             step.change_human_task(lambda task: task.with_answer(decode(payload.text)))
         case StepEscalated(_, _, to):
             step.change_human_task(lambda task: task.with_assignees(to))
+        case StepContinued():
+            step.replies += 1
+            _set_status(state, step, "RUNNING")
         case StepReplied(_, reply):
             step.reply = reply.text
             _set_status(state, step, "PENDING")

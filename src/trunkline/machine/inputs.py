@@ -9,6 +9,7 @@ import msgspec
 
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.machine.state import WaitingFor
 from trunkline.messages import NO_OUTPUT, AgentResult, ReplyMessage, StepError
 
 ResolvedOutcome = Literal["succeeded", "failed", "call_again"]
@@ -56,6 +57,21 @@ class ChildRefused(msgspec.Struct, frozen=True, tag="child_refused"):
     step: str
     run_id: str
     error: StepError
+
+
+class ChildWaiting(msgspec.Struct, frozen=True, tag="child_waiting"):
+    """The run that the step has begun waits for people alone."""
+
+    step: str
+    run_id: str
+    waiting_for: WaitingFor
+
+
+class ChildContinued(msgspec.Struct, frozen=True, tag="child_continued"):
+    """The run that the step has begun goes on."""
+
+    step: str
+    run_id: str
 
 
 class RetryDue(msgspec.Struct, frozen=True, tag="retry_due"):
@@ -213,6 +229,8 @@ Input = (
     | ResultArrived
     | ChildEnded
     | ChildRefused
+    | ChildWaiting
+    | ChildContinued
     | RetryDue
     | WaitDue
     | EventArrived

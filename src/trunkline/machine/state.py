@@ -78,6 +78,17 @@ class HumanTask(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         return count >= self.required or bool(self.options and answer != self.options[0])
 
 
+class InnerQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step of a block or of a child workflow, or a step further inside, waits for a person for."""
+
+    run_id: RunId
+    step: str
+    # As the inbox names it.
+    item: str
+    kind: WaitingKind
+    text: str
+
+
 class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What a step that is not done waits for."""
 
@@ -93,10 +104,19 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
     signal: bool = False
     key: str | None = None
     human_task: HumanTask | None = None
+    # Of a step whose child run waits for people: what it waits for, the first of which is shown as the step's own.
+    inside: tuple[InnerQuestion, ...] = ()
+    # There are more of them than these.
+    more_inside: bool = False
+
+    @property
+    def is_of_an_agent(self) -> bool:
+        """An agent has asked, of this step or of one inside it."""
+        return self.kind in {"input", "auth"}
 
     @property
     def is_question(self) -> bool:
-        return self.kind in {"input", "auth"}
+        return self.is_of_an_agent and not self.inside
 
     @property
     def is_for_time_or_event(self) -> bool:
@@ -105,7 +125,7 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def is_for_a_person(self) -> bool:
-        return self.is_question or self.kind in {"outcome", "person"}
+        return not self.inside and (self.is_of_an_agent or self.kind in {"outcome", "person"})
 
 
 class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -129,7 +149,8 @@ class StepState(msgspec.Struct, kw_only=True):
     attempts: int = 0
     # Failures that the agent itself answered: each gives the next attempt a new task id.
     answered_failures: int = 0
-    # Replies sent to the agent's questions, and requests to correct its output: each has a task id of its own.
+    # Replies sent to the agent's questions, and requests to correct its output: each has a task id of its own. Of a
+    # child run: how often it has gone on after it waited for people.
     replies: int = 0
     protocol: str | None = None
     context_id: str | None = None
@@ -181,6 +202,11 @@ class StepState(msgspec.Struct, kw_only=True):
     @property
     def waits_for_events(self) -> bool:
         return self.waiting_for is not None and self.waiting_for.kind == "event"
+
+    @property
+    def waits_inside(self) -> bool:
+        """Its child run waits for people."""
+        return self.status == "WAITING" and self.waiting_for is not None and bool(self.waiting_for.inside)
 
     @property
     def has_open_question(self) -> bool:
@@ -303,11 +329,15 @@ _outer_scopes: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decod
 
 def open_question(steps: Iterable[StepState]) -> StepState | None:
     """The step whose question was asked first, of those that wait for an answer."""
-    asking = [step for step in steps if step.has_open_question]
-    return min(asking, key=_asked_at, default=None)
+    asking = [step for step in steps if _asks_as_agent(step)]
+    return min(asking, key=asked_at, default=None)
 
 
-def _asked_at(step: StepState) -> tuple[int, str]:
+def _asks_as_agent(step: StepState) -> bool:
+    return step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.is_of_an_agent
+
+
+def asked_at(step: StepState) -> tuple[int, str]:
     since = None if step.waiting_for is None else step.waiting_for.since
     return since or 0, step.name
 

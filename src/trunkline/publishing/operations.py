@@ -189,7 +189,9 @@ class PublishedOperations:
             # Before the answer, which leads to the next update.
             await self._push_configs.put(self._new_config(task.record.id, push_config))
         try:
-            await self._runs.reply(task.record.id, step.name, _reply(message), question=question)
+            await self._runs.reply(
+                task.record.id, step.name, _reply(message), _asked_inside(step), question=question
+            )
         except Conflict as exc:
             raise A2AError(ErrorKind.UNSUPPORTED_OPERATION, exc.message) from exc
         return SentMessage(task.record.id, AnsweredQuestion(task.record.seq, _identity(step)))
@@ -281,6 +283,12 @@ class PublishedOperations:
 def _identity(step: StepState) -> tuple[str, int, int]:
     """Tells one question of a task from the next."""
     return step.name, step.attempts, step.replies
+
+
+def _asked_inside(step: StepState) -> str | None:
+    """The question that the task shows, if it is inside the step: there may be others."""
+    waiting = step.waiting_for
+    return None if waiting is None or not waiting.inside else waiting.inside[0].item
 
 
 def _has_new_question(task: CallerTask, sent: SentMessage) -> bool:

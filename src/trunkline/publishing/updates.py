@@ -287,9 +287,10 @@ class TaskUpdates:
         """The number of the last event before in which the step asked, and what it waits for."""
         found: tuple[int, JsonObject] | None = None
         for event in await self._events_of(step, before):
-            waiting = _data(event).get("waiting_for") if event.type == "StepWaiting" else None
-            if isinstance(waiting, dict) and waiting.get("kind") in {"input", "auth"}:
-                found = event.seq, waiting
+            if event.type == "StepWaiting":
+                waiting = _data(event).get("waiting_for")
+                is_asked = isinstance(waiting, dict) and waiting.get("kind") in {"input", "auth"}
+                found = (event.seq, waiting) if isinstance(waiting, dict) and is_asked else None
         return found
 
     async def _question_data(self, step: str) -> Json:

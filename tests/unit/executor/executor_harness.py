@@ -21,7 +21,7 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import Input, RunRequested, encode_input
 from trunkline.machine.state import StepState
-from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
+from trunkline.messages import AgentResult, AgentTask, Question, ResultStatus, StepError
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import NewRun, QueuedInput, RunRecord, Store, Transaction, WorkflowVersion
@@ -93,7 +93,13 @@ class ExecutorHarness:
             await tx.input_queue.put([QueuedInput(run_id, key, payload)])
 
     async def answer(
-        self, task: AgentTask, status: ResultStatus, *, output: Json = None, error: StepError | None = None
+        self,
+        task: AgentTask,
+        status: ResultStatus,
+        *,
+        output: Json = None,
+        error: StepError | None = None,
+        question: Question | None = None,
     ) -> None:
         result = AgentResult(
             task_id=task.task_id,
@@ -104,6 +110,7 @@ class ExecutorHarness:
             at=self.clock.now(),
             output=msgspec.Raw(encode(output)),
             error=error,
+            question=question,
         )
         async with self.store.transaction() as tx:
             await queue_results(tx, [result])

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.executor.executor_harness import ExecutorHarness
 
 from trunkline.ids import RunId, child_run_id
-from trunkline.machine.inputs import CancelRequested, PauseRequested
+from trunkline.machine.inputs import CancelRequested, PauseRequested, ReplyGiven
 from trunkline.machine.steps.child import MAX_DEPTH
-from trunkline.messages import CancelTask, StepError
+from trunkline.messages import CancelTask, Question, ReplyMessage, StepError
 from trunkline.stores.base import ParentStep
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +55,26 @@ async def test_the_end_of_a_child_lets_its_parent_go_on(executor: ExecutorHarnes
     await executor.turn()
     assert (await executor.run(parent))[1]["c"].output == b'{"text":"done"}'
     assert executor.task("after").run_id == parent
+
+
+async def test_a_parent_waits_with_its_child_and_goes_on_with_it(
+    executor: ExecutorHarness, parent: RunId
+) -> None:
+    child = child_run_id(parent, "c", 1)
+    await executor.turn()
+    question = Question(kind="input", text="Which one?")
+    await executor.answer(executor.task("work"), "interrupted", question=question)
+    await executor.turn()
+    await executor.turn()
+    above, steps = await executor.run(parent)
+    waiting = steps["c"].waiting_for
+    assert waiting is not None
+    assert (above.status, waiting.text, waiting.inside[0].run_id) == ("WAITING", "Which one?", child)
+    await executor.put(child, "reply", ReplyGiven("work", ReplyMessage(text="that one")))
+    await executor.turn()
+    await executor.turn()
+    above, steps = await executor.run(parent)
+    assert (above.status, steps["c"].status, steps["c"].waiting_for) == ("RUNNING", "RUNNING", None)
 
 
 async def test_the_loop_is_not_left_to_sleep_while_a_child_has_something_to_take_in(

@@ -1231,6 +1231,7 @@ export interface paths {
          * Answer a waiting step: the question of an agent, or a human task
          * @description Answer a waiting step: the question of an agent, or a human task.
          *
+         *     The answer to a step with a child run is for the step inside it that asks. If several do, the status is 409.
          *     A human task is answered once. If it was answered before, the status is 409, and `detail` says who.
          */
         post: operations["reply_to_step"];
@@ -3498,6 +3499,21 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * InnerQuestion
+         * @description What a step inside another step waits for.
+         */
+        InnerQuestion: {
+            /** @description The id of the item in the inbox. */
+            item: string;
+            /** @enum {string} */
+            kind: "auth" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
+            /** @description The run of the block or of the child workflow. */
+            run_id: string;
+            step: string;
+            /** @description The beginning of it. */
+            text: string;
+        };
+        /**
          * Items
          * @description Progress of a `for_each` step: the number of its items by status.
          */
@@ -4908,8 +4924,12 @@ export interface components {
             key?: string;
             /** @enum {string} */
             kind: "auth" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
+            /** @description Whether the child run waits for more than these questions. */
+            more_questions?: boolean;
             /** @description The possible answers. Empty: any text. */
             options?: string[];
+            /** @description Of a step with a child run that waits for people: what it waits for, at most 10. The other fields are those of the first one. */
+            questions?: components["schemas"]["InnerQuestion"][];
             /** @description How many people must give the first option. */
             required?: number;
             /** @description The signal that the step waits for. */

@@ -322,6 +322,8 @@ function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
         repairs: typeof data["repair"] === "number" ? data["repair"] : step.repairs + 1,
         spans: next("queued"),
       };
+    case "StepContinued":
+      return { ...step, status: "RUNNING", waitingFor: null, spans: next("child", step.attempts) };
     case "StepReplied":
       return { ...step, status: "PENDING", waitingFor: null, spans: next("queued") };
     case "StepRequeued":
@@ -404,7 +406,7 @@ export function failureOf(value: unknown): Failure | null {
 function waitOf(value: unknown): WaitingFor {
   const { kind, text, until } = (value ?? {}) as Record<string, unknown>;
   return {
-    kind: kind === "auth" || kind === "time" || kind === "event" || kind === "person" ? kind : "input",
+    kind: kind === "auth" || kind === "time" || kind === "event" || kind === "person" || kind === "outcome" ? kind : "input",
     text: textOf(text) ?? "",
     until: typeof until === "string" ? Date.parse(until) : null,
   };

@@ -22,7 +22,7 @@ from trunkline.api.resources.common import (
 )
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import JsonObject
-from trunkline.machine.events import waited_events
+from trunkline.machine.events import shown_inner_questions, waited_events
 from trunkline.machine.inputs import ResolvedOutcome
 from trunkline.machine.state import RunStatus, StepStatus, WaitingFor, WaitingKind
 from trunkline.messages import ERROR_CODES, StepError
@@ -98,6 +98,16 @@ class ErrorCodeList(TypedDict):
     items: list[ErrorCode]
 
 
+class InnerQuestionResource(TypedDict):
+    """What a step inside another step waits for."""
+
+    run_id: Annotated[str, Meta(description="The run of the block or of the child workflow.")]
+    step: str
+    item: Annotated[str, Meta(description="The id of the item in the inbox.")]
+    kind: WaitingKind
+    text: Annotated[str, Meta(description="The beginning of it.")]
+
+
 class WaitingForResource(HumanTaskFields):
     """What an unfinished step is waiting for."""
 
@@ -110,6 +120,18 @@ class WaitingForResource(HumanTaskFields):
     ]
     signal: NotRequired[Annotated[str, Meta(description="The signal that the step waits for.")]]
     key: NotRequired[Annotated[str, Meta(description="The key that the event must have.")]]
+    questions: NotRequired[
+        Annotated[
+            Sequence[InnerQuestionResource],
+            Meta(
+                description="Of a step with a child run that waits for people: what it waits for, at most 10. The "
+                "other fields are those of the first one."
+            ),
+        ]
+    ]
+    more_questions: NotRequired[
+        Annotated[bool, Meta(description="Whether the child run waits for more than these questions.")]
+    ]
     data: NotRequired[
         Annotated[
             JsonValue,
@@ -409,9 +431,9 @@ def _waiting_for(waiting: WaitingFor, form: JsonObject | None) -> WaitingForReso
     }
     if waiting.data is not None:
         resource["data"] = waiting.data
-    if waiting.kind != "event":
-        return resource
-    return cast("WaitingForResource", {**resource, **waited_events(waiting)})
+    if waiting.kind == "event":
+        return cast("WaitingForResource", {**resource, **waited_events(waiting)})
+    return cast("WaitingForResource", {**resource, **shown_inner_questions(waiting)})
 
 
 def _step_items(counts: ItemCounts) -> ItemsResource:

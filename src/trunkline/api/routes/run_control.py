@@ -152,13 +152,16 @@ class RunControlRoutes:
         """
         Answer a waiting step: the question of an agent, or a human task.
 
+        The answer to a step with a child run is for the step inside it that asks. If several do, the status is 409.
         A human task is answered once. If it was answered before, the status is 409, and `detail` says who.
         """
         asked = convert(decode_object(await self._body(request)), ReplyRequest)
-        if await self._services.human_task_answers.is_human_task(RunId(given.run), given.step):
-            await self._answer_human_task(RunId(given.run), given.step, asked)
+        item = None if asked.item is msgspec.UNSET else asked.item
+        asking = await self._runs.asking_step(RunId(given.run), given.step, item)
+        if await self._services.human_task_answers.is_human_task(*asking):
+            await self._answer_human_task(*asking, asked)
         else:
-            await self._reply_to_agent(given, asked)
+            await self._reply_to_agent(*asking, asked)
         return await self._accepted(RunId(given.run))
 
     async def _answer_human_task(self, run_id: RunId, step: str, asked: ReplyRequest) -> None:
@@ -179,7 +182,7 @@ class RunControlRoutes:
             item=None if asked.item is msgspec.UNSET else asked.item,
         )
 
-    async def _reply_to_agent(self, given: StepParameters, asked: ReplyRequest) -> None:
+    async def _reply_to_agent(self, run_id: RunId, step: str, asked: ReplyRequest) -> None:
         reply = {
             name: value for name, value in msgspec.structs.asdict(asked).items() if value is not msgspec.UNSET
         }
@@ -187,12 +190,12 @@ class RunControlRoutes:
         for name in ("answer", "comment"):
             if name in reply:
                 raise Invalid(
-                    f"{name} answers only a human task, but the step {given.step} calls an agent.",
+                    f"{name} answers only a human task, but the step {step} calls an agent.",
                     fix="Send text, data or parts instead.",
                 )
         if not reply:
             raise Invalid("The reply is empty.", fix="Send at least one of text, data or parts.")
-        await self._runs.reply(RunId(given.run), given.step, ReplyMessage(**reply), item)
+        await self._runs.reply(run_id, step, ReplyMessage(**reply), item)
 
     async def resolve(self, request: Request, given: StepParameters) -> Response:
         """Resolve a call whose outcome is unknown."""

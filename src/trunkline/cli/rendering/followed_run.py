@@ -288,6 +288,11 @@ def _escalated(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> s
     return f"was escalated to {', '.join(map(str, _list(data.get('to'))))}"
 
 
+def _inner_run_continued(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
+    step.status, step.reason = "RUNNING", ""
+    return "continued"
+
+
 def _replied(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "RUNNING", ""
     return "received its reply"
@@ -370,6 +375,7 @@ _STEP_EVENTS: dict[str, StepEventText] = {
     "StepEventTaken": _event_taken,
     "StepAnswered": _answered,
     "StepEscalated": _escalated,
+    "StepContinued": _inner_run_continued,
     "StepReplied": _replied,
     "StepRepairRequested": _repair_requested,
     "StepOutcomeUnknown": _outcome_unknown,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trunkline.cli.rendering.output import (
@@ -71,28 +72,44 @@ def question_lines(run: RunResource) -> list[str]:
     lines: list[str] = []
     for step in run["steps"]:
         waiting_for = step["waiting_for"]
-        place = f"{run['id']} {shlex.quote(step['name'])}"
         if step["status"] == "OUTCOME_UNKNOWN":
-            lines += [
+            lines += _question(step["name"], run["id"], step["name"], "outcome", "", ())
+            continue
+        if not waiting_for:
+            continue
+        inside = waiting_for.get("questions", ())
+        for question in inside[1:] and inside:
+            # An answer to the step itself would be ambiguous.
+            name = f"{step['name']} ({question['step']} inside)"
+            lines += _question(
+                name, question["run_id"], question["step"], question["kind"], question["text"], ()
+            )
+        if len(inside) <= 1:
+            text = waiting_for.get("title") or waiting_for["text"]
+            options = waiting_for.get("options", ())
+            lines += _question(step["name"], run["id"], step["name"], waiting_for["kind"], text, options)
+        if waiting_for.get("more_questions"):
+            lines += ["", "List all: trunkline inbox list"]
+    return lines
+
+
+def _question(name: str, run: str, step: str, kind: str, text: str, options: Sequence[str]) -> list[str]:
+    place = f"{run} {shlex.quote(step)}"
+    match kind:
+        case "outcome":
+            return [
                 "",
-                f"{step['name']}: it is unknown whether the agent did the work",
+                f"{name}: it is unknown whether the agent did the work",
                 f"resolve: trunkline runs resolve {place} --outcome succeeded|failed|call_again",
             ]
-        elif waiting_for and waiting_for["kind"] == "person":
-            options = waiting_for.get("options")
+        case "person":
             answer = f"--answer {shlex.quote(options[0])}" if options else "--answer 'YOUR ANSWER'"
-            lines += [
-                "",
-                f"{step['name']} asks: {waiting_for.get('title') or waiting_for['text']}",
-                f"answer: trunkline inbox answer {place} {answer}",
-            ]
-        elif waiting_for and waiting_for["kind"] in ("input", "auth"):
-            lines += [
-                "",
-                f"{step['name']} asks: {waiting_for['text']}",
-                f"reply: trunkline runs reply {place} --text 'YOUR ANSWER'",
-            ]
-    return lines
+            return ["", f"{name} asks: {text}", f"answer: trunkline inbox answer {place} {answer}"]
+        case "input" | "auth":
+            command = f"reply: trunkline runs reply {place} --text 'YOUR ANSWER'"
+            return ["", f"{name} asks: {text}", command]
+        case _:
+            return []
 
 
 def _fields(run: RunResource) -> list[tuple[str, object]]:

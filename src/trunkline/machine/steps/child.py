@@ -11,11 +11,21 @@ from typing import assert_never
 from trunkline.clock import after
 from trunkline.ids import RunId, child_run_id
 from trunkline.machine.effects import SendRunInput, StartChildRun, StartTimer
-from trunkline.machine.events import Payload, StepCancelled, StepChildStarted, StepCompleted, StepRequeued
+from trunkline.machine.events import (
+    Payload,
+    StepCancelled,
+    StepChildStarted,
+    StepCompleted,
+    StepContinued,
+    StepRequeued,
+    StepWaiting,
+)
 from trunkline.machine.inputs import (
     CancelRequested,
+    ChildContinued,
     ChildEnded,
     ChildRefused,
+    ChildWaiting,
     PauseRequested,
     ResumeRequested,
     StepDeadlinePassed,
@@ -97,6 +107,9 @@ def begin_round(turn: Turn, plan: CompiledStep, step: StepState) -> None:
 def stop(turn: Turn, step: StepState) -> None:
     """Stops the child run and cancels its timers."""
     timers.cancel_wait_timer(turn, step)
+    if step.waits_inside:
+        # Its end is waited for, as that of any other child.
+        turn.record(StepContinued(step.name))
     if step.status == "RUNNING":
         turn.add_effect(SendRunInput(current_child_run_id(turn, step), CANCEL_KEY, CancelRequested()))
 
@@ -128,7 +141,7 @@ def _steps_with_children(turn: Turn) -> list[StepState]:
     return [
         step
         for step in state.steps.values()
-        if step.status == "RUNNING"
+        if _is_under_way(step)
         and step.name not in state.for_each
         and is_child(state.workflow.plan(step.name))
     ]
@@ -166,9 +179,25 @@ def apply_refusal(turn: Turn, plan: CompiledStep, step: StepState, refusal: Chil
         failure.fail_without_call(turn, plan, step, refusal.error)
 
 
+def apply_waiting(turn: Turn, step: StepState, waiting: ChildWaiting) -> None:
+    """A run that is ending waits for the end of the child, whatever that waits for."""
+    is_new = step.waiting_for != waiting.waiting_for
+    if is_new and not turn.is_ending and _is_current(turn, step, waiting.run_id):
+        turn.record(StepWaiting(step.name, step.attempts, waiting.waiting_for))
+
+
+def apply_continued(turn: Turn, step: StepState, continued: ChildContinued) -> None:
+    if step.waits_inside and _is_current(turn, step, continued.run_id):
+        turn.record(StepContinued(step.name))
+
+
+def _is_under_way(step: StepState) -> bool:
+    return step.status == "RUNNING" or step.waits_inside
+
+
 def _is_current(turn: Turn, step: StepState, run_id: str) -> bool:
     """The child of an earlier attempt is history."""
-    return step.status == "RUNNING" and run_id == current_child_run_id(turn, step)
+    return _is_under_way(step) and run_id == current_child_run_id(turn, step)
 
 
 def _what(plan: CompiledStep) -> str:

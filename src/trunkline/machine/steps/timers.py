@@ -32,7 +32,7 @@ def escalation_timer(step: StepState, task: HumanTask) -> str:
 def cancel_wait_timer(turn: Turn, step: StepState) -> None:
     """Whatever ends the wait: its timer is not to ring, and no event is to come."""
     waiting = step.waiting_for
-    if step.status != "WAITING" or waiting is None:
+    if step.status != "WAITING" or waiting is None or waiting.inside:
         return
     if waiting.kind == "event":
         turn.add_effect(StopAwaitingEvents(step.name))

@@ -21,9 +21,9 @@ from trunkline.agents.call_limits.token_bucket import TokenBucket, refilled, who
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Conflict, Finding, Invalid, NotFound, TooManyRequests
-from trunkline.ids import RunId
+from trunkline.ids import RunId, question_id
 from trunkline.services.operations.audit_log import audit_entry
-from trunkline.services.runs.inbox import Inbox, inbox_item_id
+from trunkline.services.runs.inbox import Inbox
 from trunkline.stores.base import Store
 
 ANSWER_PATH = "/answer"
@@ -52,7 +52,7 @@ class AnswerLink(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def item(self) -> str:
-        return inbox_item_id(self.run_id, self.step, self.attempts, self.replies)
+        return question_id(self.run_id, self.step, self.attempts, self.replies)
 
 
 _links = msgspec.json.Decoder(AnswerLink)

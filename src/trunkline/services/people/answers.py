@@ -13,12 +13,11 @@ from msgspec import UNSET, UnsetType
 from trunkline.clock import Clock, Instant, rfc3339
 from trunkline.errors import Conflict, Finding, Invalid, NotAllowed
 from trunkline.id_generation import new_id
-from trunkline.ids import RunId
+from trunkline.ids import RunId, question_id
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.machine.inputs import PersonAnswer, PersonAnswered
 from trunkline.machine.state import HumanTask, StepState
 from trunkline.services.operations.audit_log import audit_entry
-from trunkline.services.runs.inbox import inbox_item_id
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.workflows import Workflows
@@ -96,7 +95,7 @@ def _open_task(record: RunRecord, state: StepState, item: str | None, now: Insta
             f"{rfc3339(waiting.until)}.",
             fix=f"See its state: trunkline runs show {record.id}.",
         )
-    if item is not None and item != inbox_item_id(record.id, state.name, state.attempts, state.replies):
+    if item is not None and item != question_id(record.id, state.name, state.attempts, state.replies):
         raise Conflict(
             f"The task {item} is closed, and step {state.name} of run {record.id} has a new one.",
             fix="List the waiting steps: trunkline inbox list.",

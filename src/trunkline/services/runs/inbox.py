@@ -12,7 +12,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.errors import NotFound
-from trunkline.ids import RunId
+from trunkline.ids import RunId, question_id
 from trunkline.jsontypes import JsonObject
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.services.workflows import Workflows
@@ -41,11 +41,6 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
         return WaitPosition(self.since, self.run_id, self.step)
 
 
-def inbox_item_id(run_id: str, step: str, attempts: int, replies: int) -> str:
-    """A step may ask more than once: each question is a separate item."""
-    return f"{run_id}.{step}.{attempts}.{replies}"
-
-
 class Inbox:
     def __init__(self, store: Store, workflows: Workflows) -> None:
         self._store = store
@@ -66,7 +61,7 @@ class Inbox:
     async def _listed(self, step: WaitingStep) -> InboxEntry:
         plan = await self._plan(step.workflow_id, step.workflow_version, step.block, step.place.step)
         return InboxEntry(
-            id=inbox_item_id(step.place.run_id, step.place.step, step.attempts, step.replies),
+            id=question_id(step.place.run_id, step.place.step, step.attempts, step.replies),
             run_id=step.place.run_id,
             workflow_name=step.workflow_name,
             workflow_version=step.workflow_version,
@@ -81,7 +76,8 @@ class Inbox:
 
     async def get(self, item: str) -> InboxEntry:
         """
-        By its id; or by the run's id, a dot and the step's name: what that waits for at present.
+        By its id; or by the run's id, a dot and the step's name: what that waits for at present, or what is asked first
+        inside it.
 
         Raises `NotFound` also for what was answered meanwhile, or waits no more.
         """
@@ -90,7 +86,7 @@ class Inbox:
         if found is not None:
             record, steps = found
             for step in [*steps, *await self._items(record.id, rest)]:
-                if rest == step.name or item == inbox_item_id(run_id, step.name, step.attempts, step.replies):
+                if rest == step.name or item == question_id(run_id, step.name, step.attempts, step.replies):
                     return await self._entry(record, step)
         raise NotFound(
             f"There is no item {item} in the inbox. It was answered or is no longer waiting.",
@@ -106,6 +102,8 @@ class Inbox:
 
     async def _entry(self, record: RunRecord, step: StepState) -> InboxEntry:
         waiting = step.waiting_for
+        if waiting is not None and waiting.inside:
+            return await self.get(waiting.inside[0].item)
         if waiting is None or not waiting.is_for_a_person:
             raise NotFound(
                 f"The step {step.name} of run {record.id} is {step.status} and is not waiting for a person.",
@@ -113,7 +111,7 @@ class Inbox:
             )
         plan = await self._plan(record.workflow_id, record.workflow_version, record.block, step.name)
         return InboxEntry(
-            id=inbox_item_id(record.id, step.name, step.attempts, step.replies),
+            id=question_id(record.id, step.name, step.attempts, step.replies),
             run_id=record.id,
             workflow_name=record.workflow_name,
             workflow_version=record.workflow_version,

@@ -49,6 +49,7 @@ _TEXTS: dict[str, str] = {
     "StepWaiting": "The step is waiting.",
     "StepAnswered": "A person answered the task.",
     "StepEscalated": "The task was escalated: it was not answered in time.",
+    "StepContinued": "The child run of the step continues.",
     "StepReplied": "A person replied.",
     "StepRepairRequested": "The agent was asked to correct its output, which does not match the schema.",
     "StepOutcomeUnknown": "The outcome of the call is unknown.",

@@ -12,7 +12,7 @@ import structlog
 from trunkline.clock import Clock, Instant, rfc3339
 from trunkline.errors import Conflict, Invalid
 from trunkline.id_generation import new_id, new_run_id
-from trunkline.ids import RunId
+from trunkline.ids import RunId, question_id
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import (
     CancelRequested,
@@ -25,11 +25,12 @@ from trunkline.machine.inputs import (
     RunRequested,
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, RunStatus, StepState
+from trunkline.machine.steps.child import is_child
 from trunkline.machine.steps.for_each import MAX_ITEMS
 from trunkline.messages import CallerMessage, ReplyMessage, TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.audit_log import audit_entry, current_actor
-from trunkline.services.runs.inbox import inbox_item_id
+from trunkline.services.runs.inner_questions import REPLIED, RESOLVED, AskingStep, asking_step
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.labels import first_labels
 from trunkline.services.runs.queries import RunQueries
@@ -307,23 +308,36 @@ class Runs:
 
         `question`: as the A2A caller whose message this is has seen it, for the history of its task.
         """
-        record, state = await self._queries.find_step(run_id, step)
+        asking = await self.asking_step(run_id, step, item)
+        record, state = await self._queries.find_step(*asking)
         _check_question(record, state, item, self._clock.now())
         _not_paused(record)
-        key = f"reply/{step}/{state.replies}"
+        key = f"reply/{asking.step}/{state.replies}"
         follow_up = None
         if reply.message is not None:
             follow_up = FollowUp(
                 run_id=run_id,
-                key=key,
+                key=key if asking.run_id == run_id else f"{asking.run_id}/{key}",
                 at=self._clock.now(),
                 question=encode(question),
                 answer=encode(reply.message),
             )
-        await self._put(run_id, key, ReplyGiven(step, reply), "reply", step=step, follow_up=follow_up)
+        given = ReplyGiven(asking.step, reply)
+        await self._put(asking.run_id, key, given, "reply", step=asking.step, follow_up=follow_up)
+
+    async def asking_step(self, run_id: RunId, step: str, item: str | None = None) -> AskingStep:
+        """The step that a reply to this one answers: itself, or one inside it. Raises `Conflict` if several can be."""
+        record, state = await self._queries.find_step(run_id, step)
+        if not state.waits_inside and is_child((await self._workflows.compiled_for(record)).plan(step)):
+            raise _not_waiting(record, state)
+        return asking_step(run_id, state, REPLIED, item)
 
     async def resolve(self, run_id: RunId, step: str, outcome: ResolvedOutcome, output: Json = None) -> None:
         _, state = await self._queries.find_step(run_id, step)
+        inner = asking_step(run_id, state, RESOLVED)
+        if inner != (run_id, step):
+            run_id, step = inner
+            _, state = await self._queries.find_step(run_id, step)
         if state.status != "OUTCOME_UNKNOWN":
             raise Conflict(
                 f"The outcome of step {step} of run {run_id} is already known: {state.status}.",
@@ -423,22 +437,26 @@ def _check_question(record: RunRecord, state: StepState, item: str | None, now: 
             fix=f"Retry the run from this step: trunkline runs retry {record.id} --from-step {state.name}.",
         )
     if state.status != "WAITING" or waiting is None or not waiting.is_question:
-        raise Conflict(
-            f"The step {state.name} of run {record.id} is {state.status} and is not waiting for input.",
-            fix=f"See its state: trunkline runs show {record.id}.",
-        )
+        raise _not_waiting(record, state)
     if waiting.until is not None and waiting.until <= now:
         raise Conflict(
             f"The reply is too late: the step {state.name} of run {record.id} waited until "
             f"{rfc3339(waiting.until)}.",
             fix=f"See its state: trunkline runs show {record.id}.",
         )
-    if item is not None and item != inbox_item_id(record.id, state.name, state.attempts, state.replies):
+    if item is not None and item != question_id(record.id, state.name, state.attempts, state.replies):
         raise Conflict(
             f"The question {item} has been answered, and step {state.name} of run {record.id} "
             "now asks another one.",
             fix="List the waiting steps: trunkline inbox list.",
         )
+
+
+def _not_waiting(record: RunRecord, state: StepState) -> Conflict:
+    return Conflict(
+        f"The step {state.name} of run {record.id} is {state.status} and is not waiting for input.",
+        fix=f"See its state: trunkline runs show {record.id}.",
+    )
 
 
 def _not_paused(record: RunRecord) -> None:

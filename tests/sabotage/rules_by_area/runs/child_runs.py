@@ -9,6 +9,7 @@ from tests.sabotage.rule import Rule
 
 _MACHINE = "tests/unit/machine/steps/test_child.py"
 _EXECUTOR = "tests/unit/executor/test_child_runs.py"
+_WAITS = "tests/unit/machine/test_child_waits.py"
 _STORE = "tests/contract/stores/test_child_runs.py"
 _SCHEMAS = "tests/unit/workflow/test_bounded_schema.py"
 
@@ -66,7 +67,7 @@ CHILD_RUNS: Sequence[Rule] = (
         name="children-are-cancelled",
         breaks="The child runs of a cancelled run continue.",
         symbol="trunkline.machine.steps.child:stop",
-        change=Drop("call statement", 2, of=2),
+        change=Drop("call statement", 3, of=3),
         caught_by=(
             f"{_MACHINE}::test_a_cancelled_run_waits_for_its_child_to_be_cancelled",
             f"{_MACHINE}::test_a_deadline_cancels_the_child[of the step]",
@@ -79,6 +80,33 @@ CHILD_RUNS: Sequence[Rule] = (
         symbol="trunkline.machine.decide:decide",
         change=Drop("call statement", 4, of=5),
         caught_by=(f"{_MACHINE}::test_a_failure_that_ends_the_run_cancels_the_child_once_and_waits_for_it",),
+    ),
+    Rule(
+        name="wait-of-a-child-reaches-its-parent",
+        breaks="A run whose child waits for a person looks as if it worked, and its caller is not asked.",
+        symbol="trunkline.executor.child_runs:_news",
+        change=Change("condition", 2, of=2, becomes="True"),
+        caught_by=(f"{_EXECUTOR}::test_a_parent_waits_with_its_child_and_goes_on_with_it",),
+    ),
+    Rule(
+        name="child-that-goes-on-is-noticed",
+        breaks="A run still shows a question that was answered inside it.",
+        symbol="trunkline.machine.child_waits:news_for_parent",
+        change=Change("condition", 3, of=3, becomes="True"),
+        caught_by=(
+            f"{_WAITS}::test_a_parent_goes_on_with_its_child_and_ends_with_it",
+            f"{_EXECUTOR}::test_a_parent_waits_with_its_child_and_goes_on_with_it",
+        ),
+    ),
+    Rule(
+        name="child-that-waits-is-cancelled",
+        breaks="A question inside a cancelled run stays open forever.",
+        symbol="trunkline.machine.steps.child:stop",
+        change=Change("condition", 1, of=2, becomes="False"),
+        caught_by=(
+            f"{_WAITS}::test_cancelling_a_run_cancels_the_child_that_waits_and_waits_for_its_end",
+            f"{_WAITS}::test_a_failed_run_stops_the_child_that_waits",
+        ),
     ),
     Rule(
         name="every-pause-reaches-the-children",

@@ -195,7 +195,34 @@ function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {
           </Anchor>
         </>
       )}
+      <InnerQuestions waiting={waiting} />
     </Text>
+  );
+}
+
+/** Where the questions are that a step with a child run waits for. */
+function InnerQuestions({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {
+  const questions = waiting.questions ?? [];
+  if (questions.length === 0) return null;
+  return (
+    <ul data-testid="inner-questions">
+      {questions.map((question) => (
+        <li key={question.item}>
+          <Anchor
+            component={Link}
+            to="/runs/$run"
+            params={{ run: question.run_id } as never}
+            search={{ step: question.step } as never}
+            size="sm"
+            underline="always"
+          >
+            {question.step}
+          </Anchor>
+          {`: ${question.text}`}
+        </li>
+      ))}
+      {waiting.more_questions === true && <li>More questions are in the inbox.</li>}
+    </ul>
   );
 }
 
