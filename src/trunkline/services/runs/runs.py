@@ -313,15 +313,8 @@ class Runs:
         _check_question(record, state, item, self._clock.now())
         _not_paused(record)
         key = f"reply/{asking.step}/{state.replies}"
-        follow_up = None
-        if reply.message is not None:
-            follow_up = FollowUp(
-                run_id=run_id,
-                key=key if asking.run_id == run_id else f"{asking.run_id}/{key}",
-                at=self._clock.now(),
-                question=encode(question),
-                answer=encode(reply.message),
-            )
+        unique = key if asking.run_id == run_id else f"{asking.run_id}/{key}"
+        follow_up = _follow_up(run_id, unique, self._clock.now(), question, reply.message)
         given = ReplyGiven(asking.step, reply)
         await self._put(asking.run_id, key, given, "reply", step=asking.step, follow_up=follow_up)
 
@@ -334,19 +327,16 @@ class Runs:
 
     async def resolve(self, run_id: RunId, step: str, outcome: ResolvedOutcome, output: Json = None) -> None:
         _, state = await self._queries.find_step(run_id, step)
-        inner = asking_step(run_id, state, RESOLVED)
-        if inner != (run_id, step):
-            run_id, step = inner
-            _, state = await self._queries.find_step(run_id, step)
+        run_id, step = asking_step(run_id, state, RESOLVED)
+        _, state = await self._queries.find_step(run_id, step)
         if state.status != "OUTCOME_UNKNOWN":
             raise Conflict(
                 f"The outcome of step {step} of run {run_id} is already known: {state.status}.",
                 fix=f"See its state: trunkline runs show {run_id}.",
             )
         item = OutcomeResolved(step, outcome, msgspec.Raw(encode(output)))
-        await self._put(
-            run_id, f"resolve/{step}/{state.attempts}", item, "resolve", step=step, outcome=outcome
-        )
+        key = f"resolve/{step}/{state.attempts}"
+        await self._put(run_id, key, item, "resolve", step=step, outcome=outcome)
 
     async def _allowed(self, run_id: RunId, action: str, allows: Callable[[RunStatus], bool]) -> RunRecord:
         record, _ = await self._queries.find(run_id)
@@ -367,6 +357,14 @@ class Runs:
     ) -> None:
         entry = audit_entry("run", action, run_id, step=step, outcome=outcome)
         await self._intake.put(QueuedInput(run_id, key, item), entry, follow_up)
+
+
+def _follow_up(
+    run_id: RunId, key: str, at: Instant, question: Json, message: CallerMessage | None
+) -> FollowUp | None:
+    if message is None:
+        return None
+    return FollowUp(run_id=run_id, key=key, at=at, question=encode(question), answer=encode(message))
 
 
 def _cannot_be(record: RunRecord, action: str) -> Conflict:
