@@ -15,7 +15,7 @@ from dataclasses import fields
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
@@ -68,6 +68,19 @@ def _json_object(value: object) -> object:
         return decode(value)
     except msgspec.DecodeError as exc:
         raise ValueError(f"not valid JSON ({exc}); {_COMMANDS_FORM}") from exc
+
+
+def _json_list(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    form = 'use a list of objects, such as [{"topic": "orders", "type": "order.created"}]'
+    try:
+        found = decode(value)
+    except msgspec.DecodeError as exc:
+        raise ValueError(f"not valid JSON ({exc}); {form}") from exc
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise ValueError(f"not a list of objects; {form}")
+    return found
 
 
 def _check_program_name(name: str) -> str:
@@ -143,6 +156,10 @@ Programs = Annotated[
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 
 
+# Read in full where the sources are opened: their expressions need the workflow language.
+Sources = Annotated[tuple[dict[str, Any], ...], NoDecode, BeforeValidator(_json_list)]
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="TRUNKLINE_", env_file=".env", toml_file=CONFIG_FILE, extra="ignore", frozen=True
@@ -197,6 +214,11 @@ class Settings(BaseSettings):
     )
     commands_topic: str = Field(
         "", description="Kafka topic whose messages start runs. If empty, none is read."
+    )
+    sources: Sources = Field(
+        (),
+        description="Event sources: Kafka topics of other systems whose records become events. A JSON list of objects; "
+        "in trunkline.toml, tables [[sources]].",
     )
     topic_partitions: int = Field(
         4, ge=1, description="Number of partitions for topics created by `trunkline topics create`."

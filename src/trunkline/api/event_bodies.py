@@ -21,7 +21,7 @@ from trunkline.api.bodies import convert, decode_json
 from trunkline.api.headers import find_header
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.services.events.events import SentEvent
+from trunkline.services.events.new_events import SentEvent
 
 _VERSION = "1.0"
 _KEYS = ("key", "partitionkey", "subject")

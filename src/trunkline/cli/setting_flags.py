@@ -68,6 +68,8 @@ class SettingFlags:
         Topic of the events of runs, as CloudEvents, such as trunkline.events. Default: none.
     commands_topic
         Topic whose messages start runs, such as trunkline.commands. Default: none.
+    sources
+        Event sources, as JSON: [{"topic": "orders", "type": "order.created"}].
     topic_partitions
         Number of partitions of each topic, for `topics create` and `topics check`. Default: 4.
     topic_replication
@@ -161,6 +163,7 @@ class SettingFlags:
     results_topic: str | None = None
     events_topic: str | None = None
     commands_topic: str | None = None
+    sources: str | None = None
     topic_partitions: int | None = None
     topic_replication: int | None = None
     topic_retention: DurationText = None

@@ -30,7 +30,7 @@ REFERENCE_HEADER = "trunkline-reference"
 
 MessageType: TypeAlias = Literal["agent-task", "cancel-task", "agent-result"]
 # For a metric: what is wrong with a record, in one word.
-UnreadableReason: TypeAlias = Literal["empty", "type", "version", "malformed"]
+UnreadableReason: TypeAlias = Literal["empty", "type", "version", "malformed", "too_large", "unmapped"]
 
 Headers: TypeAlias = tuple[tuple[str, bytes], ...]
 

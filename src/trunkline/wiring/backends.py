@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from trunkline.clock import Clock
 from trunkline.errors import ConfigurationError
 from trunkline.services.callbacks.sender import MAX_QUEUES_AT_ONCE
+from trunkline.services.events.sources import EventSource, event_sources
 from trunkline.services.security.vault import load_keys
 from trunkline.settings import Settings, is_loopback
 from trunkline.stores.base import Store
@@ -67,6 +68,15 @@ def vault_keys(settings: Settings, *, make: bool = True) -> tuple[bytes, ...]:
     """The first one encrypts. `make`: if there is no key, create the key file. Raises `ConfigurationError`."""
     configured = None if settings.secret_key is None else settings.secret_key.get_secret_value()
     return load_keys(configured, settings.key_file, make=make)
+
+
+def configured_sources(settings: Settings) -> list[EventSource]:
+    """Raises `ConfigurationError`."""
+    names = settings.topics
+    own = [names.tasks, names.results, names.events, names.commands]
+    own += [names.tasks_of(settings.pool)]
+    servers = settings.kafka_servers if settings.uses_kafka else None
+    return event_sources(settings.sources, servers=servers, own_topics=own)
 
 
 def open_blobs(settings: Settings) -> BlobStore | None:

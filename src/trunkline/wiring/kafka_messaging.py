@@ -42,10 +42,11 @@ log = structlog.stdlib.get_logger()
 _LOOK_AT_TOPICS_EVERY = 60.0
 
 
-def kafka_connection(settings: Settings) -> KafkaConnection:
+def kafka_connection(settings: Settings, servers: str | None = None) -> KafkaConnection:
+    """`servers`: another cluster, with the same security settings."""
     password = settings.kafka_sasl_password
     return KafkaConnection(
-        servers=settings.kafka_servers,
+        servers=servers or settings.kafka_servers,
         security_protocol=settings.kafka_security_protocol,
         sasl_mechanism=settings.kafka_sasl_mechanism,
         sasl_username=settings.kafka_sasl_username,

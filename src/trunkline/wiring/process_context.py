@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -22,6 +22,7 @@ from trunkline.services.agents.push_notifications import PushNotifications, Push
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.callbacks.push_configs import PushConfigs
 from trunkline.services.commit_loop import CommitLoop
+from trunkline.services.events.sources import EventSource
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.people.answer_links import AnswerTokens
@@ -44,7 +45,14 @@ from trunkline.telemetry.traces import Traces
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.answer_memory import MemoryBudget
 from trunkline.transports.base import Transport
-from trunkline.wiring.backends import open_blobs, open_push_transport, open_store, open_transports, vault_keys
+from trunkline.wiring.backends import (
+    configured_sources,
+    open_blobs,
+    open_push_transport,
+    open_store,
+    open_transports,
+    vault_keys,
+)
 from trunkline.wiring.exported_store import read_only_if_exported
 from trunkline.wiring.interceptors import Interceptors
 from trunkline.wiring.trace_export import open_traces
@@ -85,6 +93,7 @@ class ProcessContext:
     subscriptions: SubscriptionDirectory
     changes: ChangeReporter
     delivery_requests: DeliveryRequests
+    event_sources: Sequence[EventSource]
     watchers: RunWatchers = field(default_factory=RunWatchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -100,6 +109,7 @@ async def open_process_context(
     policy = _address_policy(settings, alone=alone)
     answer_memory = MemoryBudget(settings.max_memory_in_flight)
     load_profiles(settings.profiles)
+    sources = configured_sources(settings)
     async with (
         open_store(settings, clock=clock, upgrade=alone) as opened,
         open_transports(settings, policy, answer_memory) as transports,
@@ -151,6 +161,7 @@ async def open_process_context(
                 subscriptions=subscriptions,
                 changes=changes,
                 delivery_requests=DeliveryRequests(secrets, answer_tokens, settings.public_url),
+                event_sources=sources,
                 workflows=workflows,
                 triggered_runs=TriggeredRuns(workflows, routes),
                 webhook_addresses=WebhookAddresses(*keys),

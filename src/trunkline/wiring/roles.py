@@ -48,6 +48,7 @@ from trunkline.stores.base import InputsQueued, Notification, PollsDue, RunsChan
 from trunkline.stores.port.operations import Process
 from trunkline.telemetry import log_events
 from trunkline.wiring.descriptors import current_shares
+from trunkline.wiring.event_sources import SourceConsumers
 from trunkline.wiring.messaging import Messaging
 from trunkline.wiring.process_context import ProcessContext
 from trunkline.wiring.services import agent_client, callback_sources, migrations
@@ -209,14 +210,23 @@ class ExecutorRole:
 class ProcessRoles:
     """The roles of one process, put together."""
 
-    def __init__(self, context: ProcessContext, messaging: Messaging, roles: Collection[Role]) -> None:
+    def __init__(
+        self,
+        context: ProcessContext,
+        messaging: Messaging,
+        sources: SourceConsumers,
+        roles: Collection[Role],
+    ) -> None:
         self.context = context
         self.messaging = messaging
+        self.sources = sources
         self.front = context.loop()
         self._back = self.front if messaging.broker.hands_over_in_transaction else context.loop()
         self.executor = ExecutorRole(context, messaging) if "executor" in roles else None
         self.intake = Intake(self.front, self._start_queued) if "api" in roles else None
-        self.event_intake = EventIntake(self.front, self._firing_pending) if "api" in roles else None
+        self._has_sources = "executor" in roles and bool(context.event_sources)
+        receives_events = "api" in roles or self._has_sources
+        self.event_intake = EventIntake(self.front, self._firing_pending) if receives_events else None
         self.bridge = BridgeRole(context, messaging, self._back) if "bridge" in roles else None
         self.loops: list[CommitLoop] = []
         self.process = Process(
@@ -234,6 +244,8 @@ class ProcessRoles:
         received: list[CommitPart] = [] if self.intake is None else [self.intake]
         if self.event_intake is not None:
             received.append(self.event_intake)
+            if self._has_sources:
+                received += await self.sources.parts(self.front, self.event_intake)
         decisions: list[CommitPart] = []
         if self.executor is not None:
             received += await self.messaging.executor_parts(self.front)

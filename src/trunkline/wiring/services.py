@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 from trunkline.api.services import Probes, Services
 from trunkline.bridge.agents.inspection import AgentHealthCheck, CardViewer
 from trunkline.bridge.calls.context import CallContext, CallLimits
 from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
+from trunkline.brokers.base import Lag
 from trunkline.services.agents.activity import AgentActivityReader
 from trunkline.services.agents.checks import Checks
 from trunkline.services.agents.inspection import AgentTestCalls
@@ -14,6 +18,7 @@ from trunkline.services.callbacks.task_updates import PUSH_KIND
 from trunkline.services.events.events import Events
 from trunkline.services.events.intake import EventIntake
 from trunkline.services.messaging.dead_letters import DeadLetters
+from trunkline.services.messaging.event_deliveries import readers_of_dead_letters
 from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
 from trunkline.services.operations.audit_log import AuditLog
@@ -34,6 +39,7 @@ from trunkline.services.triggers.triggers import Triggers
 from trunkline.services.triggers.webhooks import Webhooks
 from trunkline.stores.port.operations import Process
 from trunkline.wiring.agent_checks import RegisteredAgentCheck
+from trunkline.wiring.event_sources import SourceConsumers
 from trunkline.wiring.messaging import Messaging
 from trunkline.wiring.process_context import ProcessContext
 
@@ -91,14 +97,24 @@ def migrations(context: ProcessContext) -> Migrations:
 
 
 def system_monitor(
-    context: ProcessContext, messaging: Messaging, process: Process, *, alone: bool
+    context: ProcessContext,
+    messaging: Messaging,
+    sources: SourceConsumers,
+    process: Process,
+    *,
+    alone: bool,
 ) -> SystemMonitor:
     setup = Deployment(
         mode="embedded" if alone and not context.settings.uses_kafka else "distributed",
         store="postgresql" if context.settings.uses_postgres else "sqlite",
         broker="kafka" if context.settings.uses_kafka else "memory",
     )
-    return SystemMonitor(context.store, context.clock, process, setup, messaging.consumer_lags)
+
+    async def lags_of(pools: Sequence[str]) -> Sequence[Lag] | None:
+        ours, of_sources = await asyncio.gather(messaging.consumer_lags(pools), sources.lags())
+        return None if ours is None and not of_sources else [*(ours or ()), *of_sources]
+
+    return SystemMonitor(context.store, context.clock, process, setup, lags_of)
 
 
 def api_services(
@@ -163,7 +179,11 @@ def api_services(
         push_notifications=context.push_notifications,
         push_configs=context.push_configs,
         traces=context.traces,
-        dead_letters=DeadLetters(context.store, can_replay=context.settings.uses_kafka),
+        dead_letters=DeadLetters(
+            context.store,
+            can_replay=context.settings.uses_kafka,
+            read_again=readers_of_dead_letters(context.event_sources, event_intake),
+        ),
         checks=Checks(
             context.store,
             context.registry,

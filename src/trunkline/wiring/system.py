@@ -20,6 +20,7 @@ from trunkline.services.messaging.start_commands import StartCommandConsumer
 from trunkline.services.operations.process_heartbeat import ProcessHeartbeat
 from trunkline.services.security.api_keys import ApiKeyLookup, keys_for_listener
 from trunkline.settings import Settings, is_loopback
+from trunkline.wiring.event_sources import SourceConsumers
 from trunkline.wiring.exported_store import ExportedStore
 from trunkline.wiring.interceptors import Interceptors
 from trunkline.wiring.messaging import MemoryMessaging, Messaging
@@ -67,7 +68,8 @@ async def open_system(
             open_process_context(settings, clock, interceptors, alone=alone)
         )
         messaging = _messaging(context, stack) if messaging_of is None else messaging_of(context)
-        process_roles = ProcessRoles(context, messaging, roles)
+        sources = SourceConsumers(context, stack)
+        process_roles = ProcessRoles(context, messaging, sources, roles)
         await process_roles.connect()
         keys = await keys_for_listener(
             settings.host,
@@ -79,7 +81,7 @@ async def open_system(
         probes = Probes(
             readiness=ReadinessProbe(context.store, process_roles.loops, messaging),
             metrics=MetricsPage(context.store, context.metrics),
-            warnings=messaging.warnings,
+            warnings=lambda: [*messaging.warnings(), *sources.warnings()],
             keys=keys,
             limits=RequestLimits(
                 max_body_bytes=settings.max_body_bytes,
@@ -97,7 +99,7 @@ async def open_system(
                 process_roles.intake,
                 process_roles.event_intake,
                 probes,
-                system_monitor(context, messaging, process_roles.process, alone=alone),
+                system_monitor(context, messaging, sources, process_roles.process, alone=alone),
             )
         async with _working(process_roles, services), _recording_key_uses(context, keys):
             # The work goes on from here, while the HTTP application is still being built.
@@ -149,6 +151,7 @@ async def _running(process_roles: ProcessRoles) -> AsyncGenerator[None]:
         nullcontext() if bridge is None else bridge.watching(),
         nullcontext() if bridge is None else bridge.callbacks.running(),
         process_roles.messaging.publishing(),
+        process_roles.sources.leaving(),
         context.store.listen(process_roles.on_notification),
         asyncio.TaskGroup() as group,
     ):

@@ -84,22 +84,23 @@ class EventIntake:
             events += given
             self._carried += 1
         self._more = self._carried < len(self._waiting)
-        matches: list[EventMatch] = []
-        if events:
-            matches = await tx.received_events.put(events, MAX_MATCHES_PER_TURN)
-            if await tx.triggers.has_pending():
-                self._on_pending_firing()
-                await tx.notify(InputsQueued())
-        if len(matches) == MAX_MATCHES_PER_TURN:
-            self._more, self._look_at = True, _NOW
-        elif self._look_at <= tx.now:
-            found = await tx.received_events.find_more(MAX_MATCHES_PER_TURN - len(matches))
-            matches += found
+        matches = await self.store(tx, events) if events else 0
+        if matches < MAX_MATCHES_PER_TURN and self._look_at <= tx.now:
+            found = await tx.received_events.find_more(MAX_MATCHES_PER_TURN - matches)
+            await _queue(tx, found)
             self._look_at = _NOW if found else after(tx.now, _LOOK_EVERY)
             self._more = self._more or bool(found)
-        if matches:
-            await tx.input_queue.put([queued_match(match) for match in matches])
+
+    async def store(self, tx: Transaction, events: Sequence[NewEvent]) -> int:
+        """Stores them in the transaction of another part of the loop; how many steps they go to at once."""
+        matches = await tx.received_events.put(events, MAX_MATCHES_PER_TURN)
+        if await tx.triggers.has_pending():
+            self._on_pending_firing()
             await tx.notify(InputsQueued())
+        if len(matches) == MAX_MATCHES_PER_TURN:
+            self._more, self._look_at = True, _NOW
+        await _queue(tx, matches)
+        return len(matches)
 
     def committed(self) -> None:
         for _, future in self._waiting[: self._carried]:
@@ -114,6 +115,12 @@ class EventIntake:
 
     def next_wake(self) -> Instant | None:
         return _NOW if self._more else None
+
+
+async def _queue(tx: Transaction, matches: Sequence[EventMatch]) -> None:
+    if matches:
+        await tx.input_queue.put([queued_match(match) for match in matches])
+        await tx.notify(InputsQueued())
 
 
 def _take_all() -> None:

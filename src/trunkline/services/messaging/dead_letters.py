@@ -4,7 +4,9 @@ Dead letters: records that could not be read or applied, kept raw until a person
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
 
 import structlog
 
@@ -23,6 +25,9 @@ log = structlog.stdlib.get_logger()
 
 _MAX_REASON_CHARACTERS = 500
 
+# Applies the record of a dead letter in the transaction that deletes it; raises `Conflict` if it still cannot.
+ReadAgain: TypeAlias = Callable[[Transaction, DeadLetter], Awaitable[None]]
+
 
 async def put_dead_letters(
     tx: Transaction, letters: Sequence[DeadLetter], reporter: ChangeReporter | None
@@ -39,11 +44,13 @@ def _change(letter: DeadLetter) -> Change:
 
 
 class DeadLetters:
-    """`can_replay`: there are topics to send them to."""
-
-    def __init__(self, store: Store, *, can_replay: bool) -> None:
+    def __init__(
+        self, store: Store, *, can_replay: bool, read_again: Mapping[str, ReadAgain] = MappingProxyType({})
+    ) -> None:
+        """`can_replay`: there are topics to send them to. `read_again`: for topics of other systems."""
         self._store = store
         self._can_replay = can_replay
+        self._read_again = read_again
 
     async def list(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
         """Newest first."""
@@ -53,15 +60,23 @@ class DeadLetters:
         return _found(await self._store.dead_letters.get(letter_id), letter_id)
 
     async def replay(self, letter_id: str) -> DeadLetter:
-        """Sends the record to its topic again, as it came; if it is still no good, it comes back as another letter."""
-        if not self._can_replay:
+        """
+        Sends the record to its topic again, as it came; if it is still no good, it comes back as another letter.
+
+        A record of a topic of other systems is read again here. Its topic has it already.
+        """
+        read_again = self._read_again.get((await self.get(letter_id)).topic)
+        if read_again is None and not self._can_replay:
             raise Conflict(
                 "The dead letter cannot be replayed, because this system has no message broker.",
                 fix="Replay it on a system with TRUNKLINE_BROKER=kafka://…, or delete it.",
             )
         async with self._store.transaction() as tx:
             letter = _found(await tx.dead_letters.take(letter_id), letter_id)
-            await tx.outbox.put([replayed_record(letter)])
+            if read_again is None:
+                await tx.outbox.put([replayed_record(letter)])
+            else:
+                await read_again(tx, letter)
             await tx.audit.put([_audited("replay", letter)])
         log.info(log_events.DEAD_LETTER_REPLAYED, letter_id=letter.id, topic=letter.topic)
         return letter
@@ -98,12 +113,27 @@ def dead_letter(record: BrokerRecord, reason: str, at: Instant) -> DeadLetter:
 def replayed_record(letter: DeadLetter) -> OutgoingMessage:
     """The record as it came: with its key, whatever its bytes are, and its headers."""
     if letter.value is None:
-        raise Conflict("The dead letter has no value, so there is nothing to replay.", fix="Delete it.")
+        raise no_value()
     key = letter.key or b""
     try:
         return OutgoingMessage(letter.topic, key.decode(), letter.value, letter.headers)
     except UnicodeDecodeError:
         return OutgoingMessage(letter.topic, "", letter.value, letter.headers, key)
+
+
+def record_of(letter: DeadLetter) -> BrokerRecord:
+    return BrokerRecord(
+        topic=letter.topic,
+        partition=letter.partition,
+        offset=letter.offset,
+        key=letter.key,
+        value=letter.value,
+        headers=letter.headers,
+    )
+
+
+def no_value() -> Conflict:
+    return Conflict("The dead letter has no value, so there is nothing to replay.", fix="Delete it.")
 
 
 def _audited(action: str, letter: DeadLetter) -> NewAuditEntry:

@@ -8,14 +8,16 @@ read, or that the store refuses, goes to the dead letters, raw and with its reas
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from datetime import timedelta
+from time import monotonic
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
+import msgspec
 import structlog
 
 from trunkline.brokers.base import RecordSource, TakeResults, TakeTasks, TaskMessage
-from trunkline.clock import Instant
+from trunkline.clock import Instant, after
 from trunkline.errors import Unavailable
-from trunkline.ids import RunId
 from trunkline.messages import AgentResult, BrokerRecord, TaskKey
 from trunkline.messages.codec import (
     MessageReference,
@@ -26,7 +28,7 @@ from trunkline.messages.codec import (
     read_task,
 )
 from trunkline.services.messaging.dead_letters import dead_letter, put_dead_letters
-from trunkline.services.messaging.orphan_messages import OrphanMessages, RunMessage
+from trunkline.services.messaging.orphan_messages import Orphan, OrphanMessages
 from trunkline.services.subscriptions.reporter import ChangeReporter
 from trunkline.stores.base import Transaction
 from trunkline.telemetry import log_events
@@ -36,9 +38,15 @@ log = structlog.stdlib.get_logger()
 
 # Bounds the time for which one transaction holds its locks.
 _MAX_PER_TURN = 500
+# The same, where reading takes long: the rest is for the next turn.
+_MAX_READING_SECONDS = 0.05
+_MAX_BYTES_PER_TURN = 16 * 1024 * 1024
+# How long a source of other systems rests that has brought as many dead letters as may be kept.
+_REST = timedelta(seconds=5)
 _NOW = Instant(0)
 
-AnyMessage = TypeVar("AnyMessage", bound=RunMessage)
+AnyMessage = TypeVar("AnyMessage")
+AnyMessage_contra = TypeVar("AnyMessage_contra", contravariant=True)
 
 Take: TypeAlias = Callable[[Transaction, Sequence[AnyMessage]], Awaitable[None]]
 Lookup: TypeAlias = Callable[[Transaction, Collection[TaskKey]], Awaitable[Mapping[TaskKey, bytes]]]
@@ -51,6 +59,14 @@ class RecordCodec(NamedTuple, Generic[AnyMessage]):
     # What a record that only names a message refers to.
     look_up: Lookup
     decode: Callable[[bytes], AnyMessage]
+
+
+class OrphanSearch(Protocol[AnyMessage_contra]):
+    async def find(
+        self, tx: Transaction, messages: Sequence[AnyMessage_contra]
+    ) -> Sequence[Orphan | None]: ...
+
+    def count_late(self, number: int) -> None: ...
 
 
 class _Delivery(NamedTuple, Generic[AnyMessage]):
@@ -77,10 +93,14 @@ class Deliveries(Generic[AnyMessage]):
         reading: RecordCodec[AnyMessage],
         take: Take[AnyMessage],
         metrics: Metrics,
-        orphans: OrphanMessages | None = None,
+        orphans: OrphanSearch[AnyMessage] | None = None,
         reporter: ChangeReporter | None = None,
+        max_dead_letters: int | None = None,
     ) -> None:
-        """`reporter`: for the subscriptions to dead letters."""
+        """
+        `reporter`: for the subscriptions to dead letters. `max_dead_letters`: with so many in the store, a record that
+        would be one more waits, and so do those behind it.
+        """
         self._source = source
         self._codec = reading
         self._take = take
@@ -88,18 +108,37 @@ class Deliveries(Generic[AnyMessage]):
         # None: whatever is for a run that there is not is left to `take`.
         self._orphans = orphans
         self._reporter = reporter
+        self._max_dead_letters = max_dead_letters
+        self._rests_until: Instant | None = None
         self._late = 0
         self._carried: Sequence[BrokerRecord] = ()
         self._dead: list[_DeadRecord] = []
         # A savepoint costs two round trips: it is set in the turn after one that failed.
         self._careful = False
 
+    @property
+    def failure(self) -> str | None:
+        """Why nothing is taken at present."""
+        if self._rests_until is None:
+            return self._source.failure
+        return (
+            f"The store has {self._max_dead_letters:,} dead letters or more, so records that cannot be read wait, and "
+            "those behind them. Replay or delete dead letters: trunkline dead-letters list."
+        )
+
     async def work(self, tx: Transaction) -> None:
-        self._carried = self._source.waiting(_MAX_PER_TURN)
         self._dead = []
+        if self._rests_until is not None and tx.now < self._rests_until:
+            return
+        self._carried = self._source.waiting(_MAX_PER_TURN)
         if not self._carried:
             return
         deliveries = await self._known(tx, await self._read(tx, self._carried))
+        if await self._has_no_room(tx):
+            self._forget()
+            self._rests_until = after(tx.now, _REST)
+            return
+        self._rests_until = None
         if deliveries and self._careful:
             await self._take_carefully(tx, deliveries)
         elif deliveries:
@@ -131,7 +170,13 @@ class Deliveries(Generic[AnyMessage]):
         self._forget()
 
     def next_wake(self) -> Instant | None:
+        if self._rests_until is not None:
+            return self._rests_until
         return _NOW if self._source.waiting(1) else None
+
+    async def _has_no_room(self, tx: Transaction) -> bool:
+        most = self._max_dead_letters
+        return most is not None and bool(self._dead) and await tx.dead_letters.count(most) >= most
 
     def _forget(self) -> None:
         self._carried = ()
@@ -144,27 +189,28 @@ class Deliveries(Generic[AnyMessage]):
         """Those whose runs exist."""
         if self._orphans is None or not deliveries:
             return deliveries
-        orphans = await self._orphans.find(tx, [delivery.message for delivery in deliveries])
-        if not orphans:
-            return deliveries
-        for record, message in deliveries:
-            if orphans.get(RunId(message.run_id)):
+        found = await self._orphans.find(tx, [delivery.message for delivery in deliveries])
+        for (record, _), orphan in zip(deliveries, found, strict=True):
+            if orphan is not None and orphan.is_late:
                 self._late += 1
-            elif message.run_id in orphans:
-                reason = (
-                    f"There is no run {message.run_id[:100]}. The message may be for another "
-                    "system. If so, delete it here."
-                )
-                self._dead.append(_DeadRecord(record, "no_run", reason))
-        return [delivery for delivery in deliveries if delivery.message.run_id not in orphans]
+            elif orphan is not None:
+                self._dead.append(_DeadRecord(record, "no_run", orphan.reason))
+        return [delivery for delivery, orphan in zip(deliveries, found, strict=True) if orphan is None]
 
     async def _read(self, tx: Transaction, records: Sequence[BrokerRecord]) -> list[_Delivery[AnyMessage]]:
         found: list[tuple[BrokerRecord, AnyMessage | MessageReference]] = []
-        for record in records:
+        until, size = monotonic() + _MAX_READING_SECONDS, 0
+        for number, record in enumerate(records):
+            size += len(record.value or b"")
+            if number and (size > _MAX_BYTES_PER_TURN or monotonic() > until):
+                self._carried = records[:number]
+                break
             try:
                 found.append((record, self._codec.read(record)))
             except UnreadableMessage as exc:
-                self._dead.append(_DeadRecord(record, exc.category, exc.reason))
+                # One that is too large to read is too large to keep.
+                kept = record if exc.category != "too_large" else msgspec.structs.replace(record, value=None)
+                self._dead.append(_DeadRecord(kept, exc.category, exc.reason))
         keys = {message.key for _, message in found if isinstance(message, MessageReference)}
         payloads: Mapping[TaskKey, bytes] = await self._codec.look_up(tx, keys) if keys else {}
         deliveries: list[_Delivery[AnyMessage]] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from trunkline.clock import after
 from trunkline.ids import RunId, made_at
@@ -22,20 +22,31 @@ class RunMessage(Protocol):
     def run_id(self) -> str: ...
 
 
+class Orphan(NamedTuple):
+    # Its run can have existed.
+    is_late: bool
+    reason: str
+
+
 class OrphanMessages:
     def __init__(self, keep: timedelta, metrics: Metrics) -> None:
         # How long finished runs are kept; 0: without limit.
         self._keep = keep
         self._late = metrics.late_messages
 
-    async def find(self, tx: Transaction, messages: Sequence[RunMessage]) -> dict[RunId, bool]:
-        """The runs that do not exist; True for those that can have existed."""
+    async def find(self, tx: Transaction, messages: Sequence[RunMessage]) -> list[Orphan | None]:
+        """For each message: whether its run does not exist."""
         unknown = await tx.runs.unknown({RunId(message.run_id) for message in messages})
-        return {run_id: self._can_be_deleted(run_id, tx) for run_id in unknown}
+        return [self._orphan(message, tx) if message.run_id in unknown else None for message in messages]
 
-    def _can_be_deleted(self, run_id: RunId, tx: Transaction) -> bool:
-        made = made_at(run_id)
-        return bool(self._keep) and made is not None and made < after(tx.now, -self._keep)
+    def _orphan(self, message: RunMessage, tx: Transaction) -> Orphan:
+        made = made_at(RunId(message.run_id))
+        is_late = bool(self._keep) and made is not None and made < after(tx.now, -self._keep)
+        reason = (
+            f"There is no run {message.run_id[:100]}. The message may be for another system. If so, delete "
+            "it here."
+        )
+        return Orphan(is_late, reason)
 
     def count_late(self, number: int) -> None:
         self._late.inc(number)

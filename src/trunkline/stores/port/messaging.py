@@ -147,6 +147,10 @@ class DeadLetterWrites(Protocol):
         """A letter that exists already stays as it is."""
         ...
 
+    async def count(self, limit: int) -> int:
+        """How many there are. Counting stops at `limit`."""
+        ...
+
     async def take(self, letter_id: str) -> DeadLetter | None:
         """Delete and return it."""
         ...

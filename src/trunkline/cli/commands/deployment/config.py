@@ -83,6 +83,8 @@ def _shown(value: object) -> str | None:
         case timedelta():
             return durations.format_duration(value)
         case tuple():
+            if value and isinstance(value[0], dict):
+                return encode(cast("object", value)).decode()
             return ",".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - a tuple of texts
         case dict():
             return encode(cast("dict[str, object]", value)).decode() if value else None

@@ -154,6 +154,11 @@ class PostgresDeadLetterWrites(PostgresWrites):
         if rows:
             await self._db.execute(_PUT_LETTERS, *columns(rows, 10))
 
+    async def count(self, limit: int) -> int:
+        sql = "SELECT count(*) FROM (SELECT 1 FROM dead_letters LIMIT $1) AS counted"
+        row = await self._db.first(sql, limit)
+        return 0 if row is None else row[0]
+
     async def take(self, letter_id: str) -> DeadLetter | None:
         row = await self._db.first(
             f"DELETE FROM dead_letters WHERE id = $1 RETURNING {_LETTER}",  # noqa: S608 - as above

@@ -157,6 +157,11 @@ class SqliteDeadLetterWrites(SqliteWrites):
     async def put(self, letters: Sequence[DeadLetter]) -> None:
         execute_many(self._db, _PUT_LETTER, [dead_letter_values(letter) for letter in letters])
 
+    async def count(self, limit: int) -> int:
+        sql = "SELECT count(*) FROM (SELECT 1 FROM dead_letters LIMIT ?)"
+        row = first(self._db, sql, (limit,))
+        return 0 if row is None else row[0]
+
     async def take(self, letter_id: str) -> DeadLetter | None:
         row = first(self._db, f"DELETE FROM dead_letters WHERE id = ? RETURNING {_LETTER}", (letter_id,))  # noqa: S608 - as above
         return None if row is None else dead_letter(row)
