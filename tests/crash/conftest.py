@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,6 +16,7 @@ from tests.crash.agents import CrashTestAgents
 from tests.crash.client import TrunklineClient
 from tests.crash.process_instances import ProcessStarter, process_starter
 from tests.crash.workflows import AGENT_QUERIES, AGENTS, BELOW, GATED, KINDS, MORE_KINDS, RESTRAINED
+from tests.services import backend_variables, fresh_database, fresh_topics
 
 from trunkline.jsontypes import JsonObject
 
@@ -66,6 +67,20 @@ async def template(
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
     return data
+
+
+@pytest.fixture(params=["embedded", "distributed"])
+def mode_settings(request: pytest.FixtureRequest) -> Generator[Mapping[str, str]]:
+    """The settings of a process in each mode: with a store, and topics, of this test alone."""
+    if request.param == "embedded":
+        yield {}
+        return
+    servers: str = request.getfixturevalue("kafka_servers")
+    with (
+        fresh_database(request.getfixturevalue("postgres")) as url,
+        fresh_topics(request.getfixturevalue("kafka_admin")) as topics,
+    ):
+        yield backend_variables(url, servers, topics)
 
 
 async def register_everything(

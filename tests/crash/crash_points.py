@@ -119,6 +119,11 @@ _ACTORS = {
 }
 
 
+def point_in(settings: Mapping[str, str], point: str) -> str:
+    """The point in a mode: where roles have loops of their own, the commits that count are those of the executor."""
+    return f"executor.{point}" if settings and point.startswith("commit.") else point
+
+
 class CrashInjector:
     """Ends the process, without any cleanup, at the n-th occurrence of a point."""
 

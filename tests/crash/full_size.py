@@ -83,7 +83,13 @@ def _all_parts() -> Iterator[Part]:
         },
     )
     yield Part("published-kills", "tests/crash/test_published_kills.py", {"PUBLISHED_KILLS": 50})
-    yield Part("trigger-storm", "tests/crash/test_trigger_storm.py", {"RUNS": 10_000, "KILLS": 100})
+    for mode in ("embedded", "distributed"):
+        yield Part(
+            f"trigger-storm-{mode}",
+            f"tests/crash/test_trigger_storm.py -k {mode}",
+            {"RUNS": 10_000, "KILLS": 100},
+        )
+    yield Part("event-sources", "tests/crash/test_event_source_points.py", {"RECORDS": 10_000})
     yield Part("zone-kills", "tests/crash/test_zone_kills.py", {"KILLS": 200})
     yield Part("zone-client-kills", "tests/crash/test_zone_client_kills.py", {"KILLS": 200})
 
@@ -123,7 +129,7 @@ class PartResults:
         environment |= {f"TRUNKLINE_CHAOS_{name}": str(value) for name, value in part.environment.items()}
         began = monotonic()
         ended = subprocess.run(
-            [sys.executable, "-m", "pytest", "--timeout", "0", "-s", "-q", part.tests],
+            [sys.executable, "-m", "pytest", "--timeout", "0", "-s", "-q", *part.tests.split(" ")],
             cwd=ROOT,
             env=environment,
             check=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -11,7 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from tests.crash.client import ServerGone, TrunklineClient
-from tests.crash.crash_points import GATE_POINTS, KILLED, PENDING_FIRING_POINTS, TRIGGER_POINTS
+from tests.crash.crash_points import GATE_POINTS, KILLED, PENDING_FIRING_POINTS, TRIGGER_POINTS, point_in
 from tests.crash.process_instances import ProcessInstance, ProcessStarter
 
 from trunkline.jsontypes import JsonObject
@@ -42,19 +43,23 @@ async def firings(client: TrunklineClient, count: int) -> list[JsonObject]:
 
 @pytest.mark.parametrize("point", [*TRIGGER_POINTS, "runs.insert", "commit.before", "commit.after"])
 async def test_each_instant_starts_one_run_wherever_the_process_ends(
-    point: str, tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+    point: str,
+    tmp_path: Path,
+    starter: ProcessStarter,
+    session: aiohttp.ClientSession,
+    mode_settings: Mapping[str, str],
 ) -> None:
-    first = await starter.start(tmp_path / "data")
+    first = await starter.start(tmp_path / "data", settings=mode_settings)
     client = await client_of(first, session)
     await client.call("POST", "/workflows", WORKFLOW)
     await client.call("POST", "/triggers", TRIGGER)
     await firings(client, 1)
     await starter.end()
     # It catches up as it starts, so an occurrence comes by itself.
-    second = await starter.start(tmp_path / "data", point, 2)
+    second = await starter.start(tmp_path / "data", point_in(mode_settings, point), 2, mode_settings)
     async with asyncio.timeout(60):
         assert await second.ended == KILLED
-    third = await starter.start(tmp_path / "data")
+    third = await starter.start(tmp_path / "data", settings=mode_settings)
     client = await client_of(third, session)
     found = await firings(client, 4)
     runs = await client.pages("/runs")
@@ -72,20 +77,24 @@ async def test_each_instant_starts_one_run_wherever_the_process_ends(
 
 @pytest.mark.parametrize("point", ["runs.insert", "triggers.put_firings", "commit.before", "commit.after"])
 async def test_a_delivery_that_is_repeated_after_a_crash_starts_one_run(
-    point: str, tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+    point: str,
+    tmp_path: Path,
+    starter: ProcessStarter,
+    session: aiohttp.ClientSession,
+    mode_settings: Mapping[str, str],
 ) -> None:
-    client = await client_of(await starter.start(tmp_path / "data"), session)
+    client = await client_of(await starter.start(tmp_path / "data", settings=mode_settings), session)
     await client.call("POST", "/workflows", WORKFLOW)
     hook: JsonObject = {"name": "hook", "workflow": "ticking", "webhook": {"verify": {"scheme": "none"}}}
     webhook = (await client.call("POST", "/triggers", hook))["webhook"]
     assert isinstance(webhook, dict)
     await starter.end()
-    life = await starter.start(tmp_path / "data", point, 1)
+    life = await starter.start(tmp_path / "data", point_in(mode_settings, point), 1, mode_settings)
     client = await client_of(life, session)
     with pytest.raises(ServerGone):
         await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": "k"})
     assert await life.ended == KILLED
-    client = await client_of(await starter.start(tmp_path / "data"), session)
+    client = await client_of(await starter.start(tmp_path / "data", settings=mode_settings), session)
     answers = {await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": "k"}) for _ in range(2)}
     found = await client.pages("/triggers/hook/firings")
     runs = await client.pages("/runs")
@@ -105,9 +114,13 @@ LISTENING: tuple[JsonObject, ...] = (
     ["received_events.put", *PENDING_FIRING_POINTS, "runs.insert", "triggers.put_firings", "commit.after"],
 )
 async def test_an_event_starts_one_run_and_its_end_one_more_wherever_the_process_ends(
-    point: str, tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+    point: str,
+    tmp_path: Path,
+    starter: ProcessStarter,
+    session: aiohttp.ClientSession,
+    mode_settings: Mapping[str, str],
 ) -> None:
-    client = await client_of(await starter.start(tmp_path / "data"), session)
+    client = await client_of(await starter.start(tmp_path / "data", settings=mode_settings), session)
     for name in ("one", "two"):
         await client.call(
             "POST", "/workflows", f"{{name: {name}, steps: {{work: {{set: {{n: 1}}}}}}}}".encode()
@@ -115,14 +128,14 @@ async def test_an_event_starts_one_run_and_its_end_one_more_wherever_the_process
     for trigger in LISTENING:
         await client.call("POST", "/triggers", trigger)
     await starter.end()
-    life = await starter.start(tmp_path / "data", point, 1)
+    life = await starter.start(tmp_path / "data", point_in(mode_settings, point), 1, mode_settings)
     client = await client_of(life, session)
     event: JsonObject = {"type": "paid", "id": "e"}
     with suppress(ServerGone):
         await client.call("POST", "/events", event)
     async with asyncio.timeout(60):
         assert await life.ended == KILLED
-    client = await client_of(await starter.start(tmp_path / "data"), session)
+    client = await client_of(await starter.start(tmp_path / "data", settings=mode_settings), session)
     # Its sender does not know whether it has arrived.
     await client.call("POST", "/events", event)
     async with asyncio.timeout(60):
@@ -137,9 +150,13 @@ async def test_an_event_starts_one_run_and_its_end_one_more_wherever_the_process
 
 @pytest.mark.parametrize("point", [*GATE_POINTS, "commit.after"])
 async def test_runs_that_wait_for_one_another_all_end_wherever_the_process_ends(
-    point: str, tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+    point: str,
+    tmp_path: Path,
+    starter: ProcessStarter,
+    session: aiohttp.ClientSession,
+    mode_settings: Mapping[str, str],
 ) -> None:
-    client = await client_of(await starter.start(tmp_path / "data"), session)
+    client = await client_of(await starter.start(tmp_path / "data", settings=mode_settings), session)
     await client.call("POST", "/workflows", b"{name: one, steps: {work: {sleep: 10ms}}}")
     trigger: JsonObject = {
         "name": "t",
@@ -151,14 +168,14 @@ async def test_runs_that_wait_for_one_another_all_end_wherever_the_process_ends(
     webhook = (await client.call("POST", "/triggers", trigger))["webhook"]
     assert isinstance(webhook, dict)
     await starter.end()
-    life = await starter.start(tmp_path / "data", point, 2)
+    life = await starter.start(tmp_path / "data", point_in(mode_settings, point), 2, mode_settings)
     client = await client_of(life, session)
     for number in range(3):
         with suppress(ServerGone):
             await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": str(number)})
     async with asyncio.timeout(60):
         assert await life.ended == KILLED
-    client = await client_of(await starter.start(tmp_path / "data"), session)
+    client = await client_of(await starter.start(tmp_path / "data", settings=mode_settings), session)
     for number in range(3):
         await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": str(number)})
     async with asyncio.timeout(60):

@@ -10,7 +10,7 @@ import asyncio
 import os
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -32,7 +32,14 @@ Send = Callable[[TrunklineClient, int], Awaitable[object]]
 class Storm:
     """Sends each item until it is accepted, to a process that ends again and again."""
 
-    def __init__(self, starter: ProcessStarter, data: Path, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self,
+        starter: ProcessStarter,
+        data: Path,
+        session: aiohttp.ClientSession,
+        settings: Mapping[str, str],
+    ) -> None:
+        self._settings = settings
         self._starter = starter
         self._data = data
         self._session = session
@@ -40,7 +47,7 @@ class Storm:
 
     async def start(self, *, is_killed: bool = False) -> TrunklineClient:
         point = ("commit.after", self._chance.randrange(2, 30)) if is_killed else (None, 0)
-        life = await self._starter.start(self._data, *point)
+        life = await self._starter.start(self._data, *point, self._settings)
         url = await life.ready
         # It may have ended before it was ready.
         return TrunklineClient(self._session, url or "http://127.0.0.1:9")
@@ -86,9 +93,9 @@ async def finished(client: TrunklineClient) -> list[JsonObject]:
 
 
 async def test_deliveries_that_are_sent_twice_start_one_run_each(
-    tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+    tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession, mode_settings: Mapping[str, str]
 ) -> None:
-    storm = Storm(starter, tmp_path / "data", session)
+    storm = Storm(starter, tmp_path / "data", session, mode_settings)
     client = await storm.start()
     await client.call("POST", "/workflows", b"{name: one, steps: {work: {set: {n: '${ input.n }'}}}}")
     trigger: JsonObject = {
@@ -118,9 +125,9 @@ async def test_deliveries_that_are_sent_twice_start_one_run_each(
 
 
 async def test_events_that_race_with_the_waits_for_them_complete_each_of_them(
-    tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+    tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession, mode_settings: Mapping[str, str]
 ) -> None:
-    storm = Storm(starter, tmp_path / "data", session)
+    storm = Storm(starter, tmp_path / "data", session, mode_settings)
     client = await storm.start()
     wait = "{name: w, steps: {wait: {wait_for: {event: go, key: '${ input.key }'}}}}"
     await client.call("POST", "/workflows", wait.encode())

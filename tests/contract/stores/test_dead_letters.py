@@ -41,6 +41,14 @@ async def test_a_letter_comes_back_as_it_was_put(store: Store) -> None:
     assert (await store.backlog.count()).dead_letters == 2
 
 
+async def test_counting_stops_at_the_limit(store: Store) -> None:
+    async with store.transaction() as tx:
+        assert await tx.dead_letters.count(10) == 0
+    await put(store, letter(1), letter(2), letter(3))
+    async with store.transaction() as tx:
+        assert (await tx.dead_letters.count(2), await tx.dead_letters.count(10)) == (2, 3)
+
+
 async def test_letters_are_listed_newest_first(store: Store) -> None:
     await put(store, letter(2), letter(1), letter(3))
     assert await store.dead_letters.page(limit=2) == [letter(3), letter(2)]

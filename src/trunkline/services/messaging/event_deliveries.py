@@ -33,6 +33,7 @@ def event_deliveries(
     intake: EventIntake,
     metrics: Metrics,
     reporter: ChangeReporter | None = None,
+    max_dead_letters: int = MAX_DEAD_LETTERS,
 ) -> Deliveries[MappedRecord]:
     def read(record: BrokerRecord) -> MappedRecord:
         return MappedRecord(source.read(record))
@@ -43,7 +44,7 @@ def event_deliveries(
             await intake.store(tx, events)
 
     codec = RecordCodec(read, _no_references, _no_payload)
-    return Deliveries(records, codec, take, metrics, reporter=reporter, max_dead_letters=MAX_DEAD_LETTERS)
+    return Deliveries(records, codec, take, metrics, reporter=reporter, max_dead_letters=max_dead_letters)
 
 
 def readers_of_dead_letters(sources: Sequence[EventSource], intake: EventIntake) -> dict[str, ReadAgain]:

@@ -23,7 +23,7 @@ MESSAGING: Sequence[Rule] = (
         name="offset-after-the-commit",
         breaks="Records whose transaction fails are lost: the broker does not deliver them again.",
         symbol="trunkline.services.messaging.deliveries:Deliveries.work",
-        change=Change("assignment", 1, of=4, becomes="it\nit.value.func.value.settle(it.targets[0])"),
+        change=Change("assignment", 2, of=6, becomes="it\nit.value.func.value.settle(it.targets[0])"),
         caught_by=(f"{_DELIVERIES}::test_when_the_store_is_away_the_same_records_wait",),
     ),
     Rule(

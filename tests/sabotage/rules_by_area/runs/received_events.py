@@ -10,7 +10,37 @@ from tests.sabotage.rule import Rule
 _MACHINE = "tests/unit/machine/steps/test_wait_for.py"
 _STORE = "tests/contract/stores/test_received_events.py"
 
+_SOURCES = "tests/unit/services/messaging/test_event_deliveries.py"
+
 RECEIVED_EVENTS: Sequence[Rule] = (
+    Rule(
+        name="record-of-a-source-counts-once",
+        breaks="A record that Kafka delivers again, after a crash, is a second event.",
+        symbol="trunkline.services.events.sources:_default_id",
+        change=Change("return value", becomes="None"),
+        caught_by=(f"{_SOURCES}::test_a_record_that_comes_twice_is_one_event",),
+    ),
+    Rule(
+        name="large-records-are-refused",
+        breaks="A record of another system fills the database and the memory.",
+        symbol="trunkline.services.events.sources:EventSource.read",
+        change=Change("condition", 1, of=8, becomes="False"),
+        caught_by=(f"{_SOURCES}::test_the_value_of_a_record_that_is_too_large_is_not_kept",),
+    ),
+    Rule(
+        name="dead-letters-of-sources-are-limited",
+        breaks="A topic of another system fills the database with dead letters.",
+        symbol="trunkline.services.messaging.deliveries:Deliveries._has_no_room",
+        change=Change("return value", becomes="False"),
+        caught_by=(f"{_SOURCES}::test_records_wait_while_there_are_too_many_dead_letters",),
+    ),
+    Rule(
+        name="a-turn-reads-a-limited-size",
+        breaks="Large records of a topic keep the commit loop from everything else.",
+        symbol="trunkline.services.messaging.deliveries:Deliveries._read",
+        change=Change("condition", 1, of=6, becomes="False"),
+        caught_by=(f"{_SOURCES}::test_large_records_are_for_several_turns",),
+    ),
     Rule(
         name="event-is-taken-once",
         breaks="One event completes two steps of a run.",
