@@ -51,8 +51,8 @@ class DeadLetterRoutes:
         Replay a dead letter.
 
         The original record is sent to its topic again, and the dead letter is removed. If the record still cannot be
-        processed, it becomes a new dead letter. A record of an event source is read again here instead. If it still cannot
-        be read, the status is 409, and the dead letter stays.
+        processed, it becomes a new dead letter. A record of an event source is read again here instead. If it still
+        cannot be read, the status is 409, and the dead letter stays.
         """
         return json_response(dead_letter_resource(await self._letters.replay(given.letter)), 202)
 
