@@ -396,7 +396,8 @@ export interface paths {
          * @description Replay a dead letter.
          *
          *     The original record is sent to its topic again, and the dead letter is removed. If the record still cannot be
-         *     processed, it becomes a new dead letter.
+         *     processed, it becomes a new dead letter. A record of an event source is read again here instead. If it still
+         *     cannot be read, the status is 409, and the dead letter stays.
          */
         post: operations["replay_dead_letter"];
         delete?: never;
