@@ -49,12 +49,11 @@ from trunkline.wiring.backends import (
     configured_sources,
     open_blobs,
     open_push_transport,
-    open_store,
     open_transports,
-    vault_keys,
 )
 from trunkline.wiring.exported_store import read_only_if_exported
 from trunkline.wiring.interceptors import Interceptors
+from trunkline.wiring.stores import open_store, vault_keys
 from trunkline.wiring.trace_export import open_traces
 
 log = structlog.stdlib.get_logger()
