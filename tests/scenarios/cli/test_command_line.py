@@ -7,12 +7,12 @@ import json
 import os
 import re
 import signal
-import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import pytest
+from tests.forked_program import trunkline_command
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import ScriptedAgent, jsonrpc_task, simple_error, simple_success
@@ -36,9 +36,7 @@ Trunkline = Callable[..., Coroutine[None, None, Result]]
 
 async def start(url: str, *arguments: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "trunkline",
+        *trunkline_command(),
         *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

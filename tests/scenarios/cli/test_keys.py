@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Generator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.forked_program import trunkline_command
 
 from trunkline.cli.demo.processes import running
 
@@ -24,7 +24,7 @@ class Result(NamedTuple):
 
 def trunkline(*arguments: str, **environment: str) -> Result:
     done = subprocess.run(
-        [sys.executable, "-m", "trunkline", *arguments],
+        [*trunkline_command(), *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests.forked_program import trunkline_command
 
 from trunkline.cli.demo.processes import running
 
 
 def trunkline(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "trunkline", *arguments],
+        [*trunkline_command(), *arguments],
         capture_output=True,
         text=True,
         check=False,

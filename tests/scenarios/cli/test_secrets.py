@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.forked_program import trunkline_command
 from tests.scenarios.cli.test_command_line import workflow
 
 from trunkline.cli.demo.processes import running
@@ -46,7 +47,7 @@ class Result(NamedTuple):
 
 def trunkline(url: str, *arguments: str, stdin: str = "", **environment: str) -> Result:
     done = subprocess.run(
-        [sys.executable, "-m", "trunkline", *arguments],
+        [*trunkline_command(), *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -110,7 +111,7 @@ def test_what_cannot_be_a_secret_is_said_without_it(
 
 def test_a_value_is_no_argument(server: str) -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "trunkline", "secrets", "set", "x", CANARY],
+        [*trunkline_command(), "secrets", "set", "x", CANARY],
         capture_output=True,
         check=False,
         env={**os.environ, "TRUNKLINE_URL": server},
@@ -157,7 +158,7 @@ async def test_a_workflow_that_names_a_secret_can_be_checked_drawn_and_run(serve
         trunkline(server, "agents", "create", "Poster", agent.url, "--protocol", "simple-a2a")
         trunkline(server, "secrets", "set", "poster", stdin=CANARY)
         run = subprocess.Popen(
-            [sys.executable, "-m", "trunkline", "run", file, "--follow", "--json"],
+            [*trunkline_command(), "run", file, "--follow", "--json"],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "TRUNKLINE_URL": server},

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from typing import NamedTuple
 
 import pytest
+from tests.forked_program import trunkline_command
 
 # What these commands talk to is Kafka itself.
 pytestmark = pytest.mark.embedded_only
@@ -22,7 +22,7 @@ class Result(NamedTuple):
 
 def topics(*arguments: str, **environment: str) -> Result:
     done = subprocess.run(
-        [sys.executable, "-m", "trunkline", "topics", *arguments],
+        [*trunkline_command(), "topics", *arguments],
         capture_output=True,
         text=True,
         check=False,

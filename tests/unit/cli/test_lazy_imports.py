@@ -163,5 +163,16 @@ def test_up_imports_no_other_command(tmp_path: Path) -> None:
 def test_a_command_that_works_on_the_store_loads_neither_the_bridge_nor_the_api(tmp_path: Path) -> None:
     loaded = imported_by(COMMAND.format(arguments=["keys", "list", "--data", str(tmp_path)]))
     assert "trunkline.stores.sqlite" in loaded
-    unused = ("api", "bridge", "checker", "executor", "publishing", "transports", "wiring.serve", "wiring.system")
-    assert [module for module in loaded if module.startswith(tuple(f"trunkline.{name}" for name in unused))] == []
+    unused = (
+        "api",
+        "bridge",
+        "checker",
+        "executor",
+        "publishing",
+        "transports",
+        "wiring.serve",
+        "wiring.system",
+    )
+    assert [
+        module for module in loaded if module.startswith(tuple(f"trunkline.{name}" for name in unused))
+    ] == []
