@@ -186,6 +186,18 @@ class Settings(BaseSettings):
     max_rate_per_key: int = Field(
         1_000, ge=1, description="Maximum number of requests per second of one API key, in each process."
     )
+    max_requests_per_address: int = Field(
+        50,
+        ge=1,
+        description="Maximum number of requests that one address, or one /64 network with IPv6, can have in progress "
+        "without an API key, in each process. It applies if the API requires keys, to publications with "
+        "`security: public`.",
+    )
+    max_rate_per_address: int = Field(
+        100,
+        ge=1,
+        description="Maximum number of requests per second of one address without an API key, in each process.",
+    )
     tls_cert: Path | None = Field(
         None,
         description="Certificate of the API, as a PEM file. If set, the API uses TLS. A renewed file is read again.",

@@ -375,10 +375,33 @@ def test_an_agent_is_published_with_a_switch(page: Page, demo: DemoSystem, agent
     assert found["publish"] is None
 
 
-def test_a_published_workflow_shows_its_card(page: Page, demo: DemoSystem) -> None:
-    demo.client.save_workflow(b"name: front\npublish: true\nsteps:\n  s: {agent: greeter}\n")
+def test_a_workflow_is_published_with_a_switch(page: Page, demo: DemoSystem) -> None:
+    demo.client.save_workflow(b"name: front\nsteps:\n  s: {agent: greeter}  # by text\n")
     page.goto("/workflows/front")
     page.get_by_test_id("tab-published").click()
     expect(page).to_have_url(re.compile("tab=published"))
+    switch = page.get_by_test_id("publish-switch")
+    expect(switch).not_to_be_checked()
+    switch.click(force=True)
     expect(page.get_by_test_id("published-url")).to_have_text(f"{demo.url}/a2a/workflows/front")
     check_appearance(page, "workflow-published")
+    assert "# by text" in demo.client.workflow("front")["source"]
+    switch.click(force=True)
+    expect(page.get_by_test_id("published-card")).to_have_count(0)
+    assert demo.client.workflow("front")["version"] == 3
+
+
+def test_a_run_shows_the_message_that_started_it(
+    page: Page, demo: DemoSystem, agents: ThreadedAgents
+) -> None:
+    greeter = agents.start(simple_success({"text": "hi"}))
+    demo.client.create_agent({"name": "teller", "url": greeter.url, "publish": True})
+    message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "Tell me <b>more</b>."}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    sent = page.request.post(f"{demo.url}/a2a/agents/teller", data=body).json()
+    page.goto(f"/runs/{sent['result']['task']['id']}")
+    page.get_by_test_id("caller-message").click()
+    content = page.get_by_test_id("caller-message-content")
+    expect(content).to_contain_text("Called without an API key as agents/teller")
+    expect(content).to_contain_text("Tell me <b>more</b>.")
+    check_appearance(page, "run-caller-message")

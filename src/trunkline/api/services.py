@@ -74,6 +74,9 @@ class RequestLimits:
     # Of one API key: at the same time, and each second.
     max_requests_per_key: int = 200
     max_rate_per_key: int = 1_000
+    # Of one address that calls public publications without a key.
+    max_requests_per_address: int = 50
+    max_rate_per_address: int = 100
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,11 +21,9 @@ from trunkline.cli.rest.calls import segment
 from trunkline.cli.rest.client import Client
 
 if TYPE_CHECKING:
-    from trunkline.cli import publish_edit
     from trunkline.jsontypes import Json, JsonObject
     from trunkline.workflow.document import parsing as workflow_parse
 else:
-    publish_edit = lazy_module("trunkline.cli.publish_edit")
     workflow_parse = lazy_module("trunkline.workflow.document.parsing")
 
 WorkflowArgument = Annotated[str, Parameter(name="WORKFLOW", help="Name of the workflow.")]
@@ -83,7 +81,8 @@ def publish_workflow(
     wanted = _options(options)
     version = current["version"]
     if wanted is not None or not current["definition"].get("publish"):
-        version = _save(client, current["source"], True if wanted is None else wanted, workflow)
+        saved = client.publish_workflow(workflow, True if wanted is None else wanted)
+        version = saved["version"]
     _print_published(client, "workflows", current["name"], {"version": version}, server)
     return Exit.OK
 
@@ -98,7 +97,7 @@ def unpublish_workflow(workflow: WorkflowArgument, /, *, server: Server = HERE) 
     current = client.workflow(workflow)
     version = current["version"]
     if current["definition"].get("publish"):
-        version = _save(client, current["source"], None, workflow)
+        version = client.publish_workflow(workflow, None)["version"]
     _print_unpublished("workflows", current["name"], {"version": version}, server)
     return Exit.OK
 
@@ -114,13 +113,6 @@ def _options(file: str | None) -> JsonObject | None:
             f"Cannot read {file}: {reason}", fix="Write it like: name: Tide service", exit_code=Exit.INVALID
         )
     return document.value
-
-
-def _save(client: Client, source: str, publish: Json, workflow: str) -> int:
-    with explained(workflow):
-        text = publish_edit.with_publish(source, publish)
-    saved, _ = client.save_workflow(text.encode())
-    return saved["version"]
 
 
 def _print_published(client: Client, kind: str, name: str, extra: JsonObject, server: Server) -> None:

@@ -47,6 +47,10 @@ class SettingFlags:
         Maximum number of requests of one API key in progress. Default: 200.
     max_rate_per_key
         Maximum number of requests per second of one API key. Default: 1000.
+    max_requests_per_address
+        Maximum number of requests of one address without an API key in progress. Default: 50.
+    max_rate_per_address
+        Maximum number of requests per second of one address without an API key. Default: 100.
     max_body_memory
         Memory for large request bodies in progress, in bytes. Default: 536870912.
     tls_cert
@@ -153,6 +157,8 @@ class SettingFlags:
     max_connections_per_address: int | None = None
     max_requests_per_key: int | None = None
     max_rate_per_key: int | None = None
+    max_requests_per_address: int | None = None
+    max_rate_per_address: int | None = None
     max_body_memory: int | None = None
     tls_cert: File = None
     tls_key: File = None

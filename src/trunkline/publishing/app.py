@@ -87,12 +87,14 @@ class PublishingApp:
             services.push_configs,
             services.stopping,
         )
+        streams = OpenStreams()
+        metrics.a2a_streams.set_function(lambda: streams.number)
         requests = CallerRequests(
             operations,
             PushConfigRequests(operations, services.push_configs),
             self._cards,
             services.run_queries,
-            OpenStreams(),
+            streams,
             services.stopping,
         )
         self._rpc = JsonRpcBinding(requests, metrics, services.limits.max_body_bytes)

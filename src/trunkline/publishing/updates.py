@@ -13,7 +13,7 @@ An update's id is the number of its event. If an event has several, all but the 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -22,20 +22,22 @@ from trunkline.api.paging import read_within
 from trunkline.clock import Instant
 from trunkline.errors import NotFound, Unavailable
 from trunkline.ids import RunId
-from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.machine.state import FINAL_RUN_STATUSES, TaskState
 from trunkline.messages import CallerMessage
 from trunkline.publishing.answers import AnswerReader, PublishedAnswer
 from trunkline.publishing.artifacts import part_v1
-from trunkline.publishing.tasks import TERMINAL_STATES, failure_text, said_message, state_v1, timestamp
+from trunkline.publishing.tasks import failure_text, said_message, state_v1, timestamp
 from trunkline.services.runs.queries import RunQueries
 from trunkline.stores.base import EventRecord
 from trunkline.workflow import CompiledWorkflow
 
 # Read at once; fewer if they are large.
 _BATCH = 500
-# An agent that says more than this while it works is not repeated to callers that come later; its answer is.
-MAX_PROGRESS_EVENTS = 5_000
+# An agent that has more artifacts than this while it works is not repeated to callers that come later; its answer is.
+MAX_PARTIAL_ARTIFACTS = 5_000
+# Of what was said of artifacts, so much is kept between two updates. More is read again where it is needed.
+MAX_KEPT_CHARACTERS = 256 * 1024
 _POSITION = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,6}))?")
 
 
@@ -44,6 +46,13 @@ class Position(NamedTuple):
 
     seq: int
     skip: int = 0
+
+
+class _Question(NamedTuple):
+    """The event in which a step asked, and what it waits for."""
+
+    seq: int
+    waiting_for: JsonObject
 
 
 class Update(NamedTuple):
@@ -73,10 +82,20 @@ def speaking_step(workflow: CompiledWorkflow) -> str | None:
 
 
 class PartialArtifacts:
-    """The artifacts of a task as its updates have brought them so far."""
+    """
+    The artifacts of a task as its updates have brought them so far.
 
-    def __init__(self) -> None:
+    `most_characters`: with more than that, only their ids are kept, and `is_whole` is false. None: everything is kept.
+    """
+
+    def __init__(self, most_characters: int | None = None) -> None:
         self._artifacts: dict[str, JsonObject] = {}
+        self._most_characters = most_characters
+        self._characters = 0
+
+    @property
+    def is_whole(self) -> bool:
+        return self._most_characters is None or self._characters <= self._most_characters
 
     def add(self, progress: JsonObject) -> tuple[JsonObject, bool]:
         """One piece, of a `Progress`; the artifact to send, and whether it continues one that was sent."""
@@ -89,7 +108,14 @@ class PartialArtifacts:
         if isinstance(progress.get("name"), str):
             piece["name"] = progress["name"]
         piece["parts"] = list(parts)
-        if known is None or not appends:
+        if known is None and len(self._artifacts) >= MAX_PARTIAL_ARTIFACTS:
+            # It comes once more at the end.
+            return piece, appends
+        self._characters += len(encode(piece))
+        if not self.is_whole:
+            # From now on it is only known which ones there are.
+            self._artifacts = {name: {} for name in (*self._artifacts, identity)}
+        elif known is None or not appends:
             self._artifacts[identity] = piece
         else:
             self._artifacts[identity] = {**known, "parts": _joined(known["parts"], parts)}
@@ -141,8 +167,11 @@ class TaskUpdates:
         self._message_of_caller = message
         self._about: JsonObject = {"taskId": run_id, "contextId": message.context_id}
         self._speaking = speaking_step(workflow)
-        # What was passed on up to the event before the next one that is read; None: it is not known yet.
-        self._partial: PartialArtifacts | None = None
+        # What was passed on, and up to which event of the run.
+        self._told = PartialArtifacts(MAX_KEPT_CHARACTERS)
+        self._told_up_to = 0
+        # The last question of each step, and up to which event of the run it is known.
+        self._questions: dict[str, tuple[int, _Question | None]] = {}
 
     async def after(self, position: Position) -> tuple[list[Update], Position, bool]:
         """The next updates, up to where they go, and whether they are the last ones."""
@@ -162,6 +191,9 @@ class TaskUpdates:
         updates: list[Update] = []
         for event in events:
             updates += (await self.of_event(event))[position.skip :]
+            if self._told_up_to == position.seq:
+                # Nothing was left out, so nothing has to be read again.
+                self._told_up_to = event.seq
             position = Position(event.seq)
         return updates, position, status in FINAL_RUN_STATUSES and not more
 
@@ -175,7 +207,7 @@ class TaskUpdates:
 
     async def partial_artifacts(self, up_to: int) -> list[JsonObject]:
         """What the agent has said of its artifacts up to this event."""
-        return (await self._told(up_to)).whole()
+        return (await self._whole_told(up_to)).whole()
 
     async def _of_event(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
         match event.type:
@@ -214,7 +246,8 @@ class TaskUpdates:
         data = _data(event)
         if self._speaking is None or data.get("step") != self._speaking:
             return []
-        told = await self._told(event.seq - 1)
+        told = await self._told_before(event.seq)
+        self._told_up_to = event.seq
         updates: list[tuple[JsonObject, TaskState | None]] = []
         for number, news in enumerate(_objects(data.get("news"))):
             match news.get("kind"):
@@ -242,7 +275,7 @@ class TaskUpdates:
     async def _completed(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
         """The artifacts that callers do not have yet as they are, and the end."""
         answer = await self._answer()
-        told = (await self._told(event.seq - 1)).whole()
+        told = (await self._whole_told(event.seq - 1)).whole()
         said = answer.status_message or answer.message
         message = said and said_message(self._run_id, self._message_of_caller, said)
         body, state = self._status("completed", event.at, message)
@@ -268,29 +301,34 @@ class TaskUpdates:
         """The question that was asked first, of those that the run waits for."""
         data = _data(event)
         steps = data.get("steps")
+        names = [str(step) for step in steps] if isinstance(steps, list) else []
+        self._questions = {step: known for step, known in self._questions.items() if step in names}
         asked: list[tuple[int, str, JsonObject]] = []
-        for step in steps if isinstance(steps, list) else []:
-            waiting = await self._waiting(str(step), event.seq)
+        for step in names:
+            waiting = await self._waiting(step, event.seq)
             if waiting is not None:
-                asked.append((waiting[0], str(step), waiting[1]))
+                asked.append((waiting.seq, step, waiting.waiting_for))
         if not asked:
             return []
         seq, step, waiting_for = min(asked, key=lambda each: each[:2])
         parts: list[JsonObject] = [{"text": str(waiting_for.get("text", ""))}]
         state: TaskState = "auth-required" if waiting_for.get("kind") == "auth" else "input-required"
-        question = await self._question_data(step)
-        if question is not None and "data" in waiting_for:
+        question = await self._question_data(step) if "data" in waiting_for else None
+        if question is not None:
             parts.append({"data": question})
         return [self._status(state, event.at, self._message(f"question/{step}/{seq}", parts))]
 
-    async def _waiting(self, step: str, before: int) -> tuple[int, JsonObject] | None:
+    async def _waiting(self, step: str, before: int) -> _Question | None:
         """The number of the last event before in which the step asked, and what it waits for."""
-        found: tuple[int, JsonObject] | None = None
-        for event in await self._events_of(step, before):
+        up_to, found = self._questions.get(step, (0, None))
+        if up_to >= before:
+            up_to, found = 0, None
+        async for event in self._events_of(step, after=up_to, before=before):
             if event.type == "StepWaiting":
                 waiting = _data(event).get("waiting_for")
                 is_asked = isinstance(waiting, dict) and waiting.get("kind") in {"input", "auth"}
-                found = (event.seq, waiting) if isinstance(waiting, dict) and is_asked else None
+                found = _Question(event.seq, waiting) if isinstance(waiting, dict) and is_asked else None
+        self._questions[step] = before - 1, found
         return found
 
     async def _question_data(self, step: str) -> Json:
@@ -305,31 +343,50 @@ class TaskUpdates:
         message = self._message("error", [{"text": failure_text(str(fields.get("message", "")))}])
         return self._status(state, event.at, message)
 
-    async def _told(self, up_to: int) -> PartialArtifacts:
-        """What was passed on up to this event. Read once; from there on it grows with the updates."""
-        if self._partial is None:
-            self._partial = PartialArtifacts()
-            if self._speaking is not None:
-                for event in await self._events_of(self._speaking, up_to + 1):
-                    for news in _objects(_data(event).get("news")):
-                        if news.get("kind") == "artifact" and _parts_of(news):
-                            self._partial.add(news)
-        return self._partial
+    async def _told_before(self, seq: int) -> PartialArtifacts:
+        """What was passed on before this event. Only the events since the last call are read."""
+        if self._told_up_to >= seq:
+            # An update is made once more, because its receiver has not accepted it.
+            self._told, self._told_up_to = PartialArtifacts(MAX_KEPT_CHARACTERS), 0
+        if self._told_up_to < seq - 1:
+            await self._read_told(self._told, after=self._told_up_to, before=seq)
+            self._told_up_to = seq - 1
+        return self._told
 
-    async def _events_of(self, step: str, before: int) -> list[EventRecord]:
-        found: list[EventRecord] = []
-        after = 0
-        while len(found) < MAX_PROGRESS_EVENTS:
-            page = await self._queries.events(self._run_id, after=after, limit=_BATCH, step=step)
-            found += [event for event in page if event.seq < before]
-            if len(page) < _BATCH or page[-1].seq >= before:
-                break
-            after = page[-1].seq
-        return found
+    async def _whole_told(self, up_to: int) -> PartialArtifacts:
+        """What was passed on up to this event, however much it is."""
+        told = await self._told_before(up_to + 1)
+        if told.is_whole:
+            return told
+        whole = PartialArtifacts()
+        await self._read_told(whole, after=0, before=up_to + 1)
+        return whole
 
+    async def _read_told(self, told: PartialArtifacts, *, after: int, before: int) -> None:
+        if self._speaking is None:
+            return
+        async for event in self._events_of(self._speaking, after=after, before=before):
+            for news in _objects(_data(event).get("news")):
+                if news.get("kind") == "artifact" and _parts_of(news):
+                    told.add(news)
 
-def is_end(update: Update) -> bool:
-    return update.state in TERMINAL_STATES
+    async def _events_of(self, step: str, *, after: int, before: int) -> AsyncGenerator[EventRecord]:
+        """The step's events between two of the run, neither included. A page of them is in memory at a time."""
+        more = True
+        while more and after + 1 < before:
+            page, more = await read_within(
+                lambda seen, limit: self._queries.events(self._run_id, after=seen, limit=limit, step=step),
+                after,
+                # Numbers have no gaps.
+                min(_BATCH, before - after - 1),
+                key=lambda event: event.seq,
+                size_bytes=lambda event: len(event.data),
+            )
+            for event in page:
+                if event.seq >= before:
+                    return
+                yield event
+            after = page[-1].seq if page else after
 
 
 def _data(event: EventRecord) -> JsonObject:

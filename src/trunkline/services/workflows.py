@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from trunkline.errors import Finding, Invalid, NotFound
+from trunkline.errors import Conflict, Finding, Invalid, NotFound
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES
@@ -32,6 +32,7 @@ from trunkline.workflow import (
     definition_from_canonical,
     load_workflow,
 )
+from trunkline.workflow.document.publish_edit import with_publish
 
 # Versions with unfinished runs at one time.
 _MAX_COMPILED = 256
@@ -66,15 +67,32 @@ class Workflows:
         self._compiled_steps = 0
         self._compiling = asyncio.Lock()
 
-    async def save(self, text: bytes, source: str = "workflow") -> SaveResult:
+    async def set_publish(self, name_or_id: str, publish: Json) -> SaveResult:
+        """
+        The definition with another value of `publish`, as a new version. None removes it.
+
+        Raises `Invalid`, or `Conflict` if another version was saved at the same time.
+        """
+        latest = await self.get(name_or_id)
+        text = await self._work.run(with_publish, latest.source.decode(), publish)
+        return await self.save(text.encode(), expected=latest.version)
+
+    async def save(self, text: bytes, source: str = "workflow", *, expected: int | None = None) -> SaveResult:
         """
         The next version of the workflow that the text names, or the latest one when nothing has changed.
+
+        `expected`: the version that the text was made of, if it must still be the latest one.
 
         Raises `Invalid` with every finding. An agent that is not registered (yet) is only warned of.
         """
         loaded = await self._load(text, source)
         async with self._store.transaction() as tx:
             latest = await tx.workflows.latest_version(loaded.definition.name)
+            if expected is not None and (latest is None or latest.version != expected):
+                raise Conflict(
+                    f"Another version of workflow {loaded.definition.name} was saved at the same time.",
+                    fix="Look at the latest version, and repeat the request if it still applies.",
+                )
             if latest is not None and latest.canonical == loaded.canonical:
                 return SaveResult(latest, False, loaded.warnings)
             version = WorkflowVersion(

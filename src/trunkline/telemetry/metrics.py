@@ -119,6 +119,11 @@ class Metrics:
             ["method", "version", "binding", "code"],
             registry=r,
         )
+        self.a2a_streams = Gauge(
+            "a2a_server_open_streams",
+            "Open streams and waiting requests of A2A callers in this process",
+            registry=r,
+        )
 
     def _add_callbacks(self, r: CollectorRegistry) -> None:
         self.callbacks = Counter(

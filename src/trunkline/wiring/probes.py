@@ -46,6 +46,8 @@ class MetricsPage:
             "timers": backlog.timers,
             "outbox": backlog.outbox,
             "dead_letters": backlog.dead_letters,
+            "callbacks": backlog.callbacks,
+            "push_configs_disabled": backlog.disabled_push_configs,
             "tasks_queued": backlog.queued_tasks,
             "tasks_claimed": backlog.claimed_tasks,
             "tasks_remote": backlog.remote_tasks,

@@ -80,6 +80,7 @@ def callback_sources(context: ProcessContext) -> dict[str, CallbackSource]:
         queries,
         answers,
         context.workflows,
+        clock=context.clock,
         max_failures=context.settings.push_max_failures,
     )
     subscriptions = SubscriptionCallbacks(context.store, context.delivery_requests)

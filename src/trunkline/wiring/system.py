@@ -88,6 +88,8 @@ async def open_system(
                 max_body_memory=settings.max_body_memory,
                 max_requests_per_key=settings.max_requests_per_key,
                 max_rate_per_key=settings.max_rate_per_key,
+                max_requests_per_address=settings.max_requests_per_address,
+                max_rate_per_address=settings.max_rate_per_address,
             ),
             names=_public_names(settings) if keys is None else None,
             stopping=context.stopping,

@@ -46,6 +46,14 @@ async def test_a_key_is_found_by_its_digest_alone(store: Store) -> None:
     assert await store.keys.get(b"another") is None
 
 
+async def test_a_key_is_found_by_its_id(store: Store) -> None:
+    key = api_key(1, "ci", "admin")
+    await insert(store, key, api_key(2, "grafana"))
+    assert await store.keys.by_id(key.id) == key
+    for unknown in (api_key(3, "none").id, "ci", ""):
+        assert await store.keys.by_id(unknown) is None
+
+
 async def test_keys_are_listed_in_the_order_of_their_creation(store: Store) -> None:
     keys = [api_key(1, "z"), api_key(2, "a"), api_key(3, "m")]
     await insert(store, *keys)

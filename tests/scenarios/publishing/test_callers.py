@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,9 @@ from tests.scenarios.kit_server import served
 from tests.scenarios.publishing.a2a_caller import text
 from tests.scenarios.publishing.receiver import receiving
 
-from trunkline.agentkit import Agent, Message, Task
+from trunkline.agentkit import Agent, Message, Question, Task
 from trunkline.jsontypes import JsonObject, encode
-from trunkline.testing import RunningSystem, ScriptedAgent, running_system, simple_success
+from trunkline.testing import FakeClock, RunningSystem, ScriptedAgent, running_system, simple_success
 from trunkline.testing.system import objects_in
 
 # Which keys there are, and what they allow, is the same on every set of backends.
@@ -53,6 +54,8 @@ async def test_a_task_of_another_caller_does_not_exist(tmp_path: Path) -> None:
         assert (objects_in(listed["tasks"]), listed["totalSize"]) == ([], 0)
         run = await system.call("GET", f"/runs/{task['id']}", headers=bearer(admin))
         assert run.json["started_by"] == "a2a:otto"
+        assert isinstance(run.json["message"], dict)
+        assert run.json["message"]["key"] == "otto"
         refused = await system.call("POST", ENDPOINT, {}, bearer(viewer))
         assert (refused.status, (await system.call("POST", ENDPOINT, {})).status) == (403, 401)
         card = await system.call("GET", f"{ENDPOINT}/.well-known/agent-card.json")
@@ -245,3 +248,70 @@ async def test_callers_with_a_key_get_an_extended_card_with_the_input_schema(tmp
     assert of_old["supportsAuthenticatedExtendedCard"] is True
     assert "-32007" in str(without.json["error"])
     assert [skill["id"] for skill in objects_in(root["skills"])] == ["workflows/open"]
+
+
+async def test_an_address_without_a_key_has_a_rate(tmp_path: Path) -> None:
+    admin = await create_key(tmp_path, "admin", "ann")
+    clock = FakeClock()
+    limited = running_system(tmp_path, clock=clock, require_keys=True, max_rate_per_address=2)
+    async with limited as system, ScriptedAgent(simple_success("hi")) as agent:
+        registered: JsonObject = {"name": "A", "url": agent.url, "protocol": "simple-a2a"}
+        await system.call("POST", "/agents", registered, bearer(admin))
+        public: JsonObject = {**FRONT, "publish": {"security": "public"}}
+        await system.call("POST", "/workflows", encode(public), bearer(admin))
+        body: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "x"}}
+        statuses = [(await system.call("POST", ENDPOINT, body, JSON)).status for _ in range(5)]
+        assert statuses == [200] * 4 + [429]
+        # Callers with a key are not affected.
+        assert (await system.call("POST", ENDPOINT, body, JSON | bearer(admin))).status == 200
+        refused = await system.call("POST", ENDPOINT, body, JSON)
+        assert "max_rate_per_address" in str(refused.json["detail"])
+        clock.advance(timedelta(seconds=1))
+        assert (await system.call("POST", ENDPOINT, body, JSON)).status == 200
+
+
+async def test_nothing_is_sent_for_a_key_that_was_revoked(tmp_path: Path) -> None:
+    admin = await create_key(tmp_path, "admin", "ann")
+
+    async def play(task: Task) -> AsyncGenerator[object, Message]:
+        yield f"{(yield Question('Which city?')).text} it is."
+
+    kit = Agent("Kit", description="Asks.")
+    kit.handler(play)
+    guarded = running_system(tmp_path, require_keys=True, allowed_networks="127.0.0.1/32")
+    async with served(kit) as url, guarded as system, receiving() as receiver:
+        registered: JsonObject = {"name": "A", "url": url, "publish": True}
+        await system.call("POST", "/agents", registered, bearer(admin))
+        wanted: JsonObject = {"name": "carl", "role": "caller", "publications": ["agents/A"]}
+        carl = str((await system.call("POST", "/keys", wanted, bearer(admin))).json["key"])
+        configuration: JsonObject = {"taskPushNotificationConfig": {"id": "p", "url": f"{receiver.url}/"}}
+        params: JsonObject = {"message": text("hi"), "configuration": configuration}
+        body: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+        sent = (await system.call("POST", "//a2a/agents/A", body, JSON | bearer(carl))).json["result"]
+        assert isinstance(sent, dict)
+        assert isinstance(sent["task"], dict)
+        run = str(sent["task"]["id"])
+        await receiver.states(until="input-required")
+        assert (await system.call("DELETE", "/keys/carl", headers=bearer(admin))).status == 204
+        reply: JsonObject = {"text": "Rome"}
+        steps = (await system.call("GET", f"/runs/{run}", headers=bearer(admin))).json["steps"]
+        step = f"/runs/{run}/steps/{objects_in(steps)[0]['name']}/reply"
+        assert (await system.call("POST", step, reply, bearer(admin))).status == 202
+        path = f"/runs/{run}/push-configs"
+        async with asyncio.timeout(60):
+            while True:
+                items = (await system.call("GET", path, headers=bearer(admin))).json["items"]
+                (config,) = objects_in(items)
+                if not config["enabled"]:
+                    break
+                await asyncio.sleep(0.01)
+        assert config["error"] == "The API key of the caller was revoked."
+        # Enabled again, it is disabled when the next one is due.
+        await system.call("POST", f"{path}/p/enable", headers=bearer(admin))
+        async with asyncio.timeout(60):
+            while True:
+                items = (await system.call("GET", path, headers=bearer(admin))).json["items"]
+                if not objects_in(items)[0]["enabled"]:
+                    break
+                await asyncio.sleep(0.01)
+        assert [each.state for each in receiver.at("/")][-1] == "input-required"

@@ -66,7 +66,19 @@ async def test_a_message_is_answered_with_its_finished_task(system: RunningSyste
     assert agent.calls[0].body["input"] == {"text": "tides"}
     run = await system.get(str(task["id"]))
     assert (run["status"], run["started_by"]) == ("COMPLETED", "a2a")
+    assert run["message"] == {
+        "publication": "workflows/front",
+        "key": None,
+        "version": "1.0",
+        "message_id": "m-1",
+        "context_id": "mine",
+        "parts": [{"text": "tides"}],
+        "metadata": None,
+        "extensions": [],
+        "reference_task_ids": [],
+    }
     assert await caller.task(task["id"]) == task
+    assert await system.metric("a2a_server_open_streams") == 0
     assert (
         await system.metric(
             "a2a_server_requests_total", method="SendMessage", version="1.0", binding="JSONRPC", code="ok"

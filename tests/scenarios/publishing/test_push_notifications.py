@@ -222,10 +222,15 @@ async def test_a_config_that_fails_too_often_is_disabled_until_it_is_enabled(
         assert isinstance(shown["waiting"], int)
         assert shown["waiting"] >= 3
         assert "secret" not in str(shown)
+        assert await system.metric("trunkline_queue_depth", queue="push_configs_disabled") == 1
+        assert await system.metric("trunkline_queue_depth", queue="callbacks") == shown["waiting"]
         assert receiver.refused == 1
         receiver.status = 200
         enabled = await system.call("POST", f"{path}/mine/enable")
         assert (enabled.status, enabled.json["enabled"], enabled.json["failures"]) == (200, True, 0)
         assert await receiver.states() == ["submitted", "working", "completed"]
         assert (await system.call("POST", f"{path}/other/enable")).status == 404
+        assert (await system.call("DELETE", f"{path}/mine")).status == 204
+        assert (await system.call("DELETE", f"{path}/mine")).status == 404
+        assert (await system.call("GET", path)).json["items"] == []
         assert (await system.call("GET", "/runs/unknown/push-configs")).status == 404

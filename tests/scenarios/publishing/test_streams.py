@@ -6,11 +6,17 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import pytest
+from starlette.types import Message as ASGIMessage
 from tests.scenarios.kit_server import served
 from tests.scenarios.publishing.a2a_caller import A2ACaller, StreamEvent, state_of, text, text_v03
 
 from trunkline.agentkit import Agent, Message, Question, Task
+from trunkline.ids import RunId
 from trunkline.jsontypes import JsonObject
+from trunkline.messages import CallerMessage
+from trunkline.publishing.answers import AnswerReader
+from trunkline.publishing.streams import OpenStreams, TaskStream
+from trunkline.publishing.updates import Position, TaskUpdates
 from trunkline.testing import RunningSystem
 from trunkline.testing.system import objects_in
 
@@ -123,3 +129,49 @@ async def test_clients_of_0_3_are_told_which_event_is_the_last(
         statuses = [event.result for event in events if event.kind == "status-update"]
         assert [status["final"] for status in statuses] == [False] * (len(statuses) - 1) + [True]
         assert state_of(statuses[-1]) == state
+
+
+@pytest.mark.embedded_only
+async def test_a_silent_stream_shows_that_it_lives(
+    system: RunningSystem, caller: A2ACaller, gate: asyncio.Event
+) -> None:
+    pinged = asyncio.Event()
+    task = await caller.send(text("wait"), returnImmediately=True)
+    api, run_id = system.embedded.api, RunId(str(task["id"]))
+    workflow = await api.workflows.get("front")
+    updates = TaskUpdates(
+        api.run_queries,
+        # Only asked when the task has ended.
+        AnswerReader.__new__(AnswerReader),
+        run_id,
+        CallerMessage(message_id="m", context_id="c", parts=[]),
+        await api.workflows.compiled(workflow.workflow_id, workflow.version),
+    )
+    streams = OpenStreams()
+    streams.take("")
+
+    async def send(message: ASGIMessage) -> None:
+        if message.get("body") == b": ping\n\n":
+            pinged.set()
+
+    async def receive() -> ASGIMessage:
+        await pinged.wait()
+        return {"type": "http.disconnect"}
+
+    stream = TaskStream(
+        api.run_queries,
+        updates,
+        {},
+        run_id,
+        Position(0),
+        write=lambda event, _: event,
+        stays=True,
+        caller="",
+        streams=streams,
+        stopping=api.stopping,
+        ping_after=0.01,
+    )
+    assert streams.number == 1
+    await stream({}, receive, send)
+    assert (pinged.is_set(), streams.number) == (True, 0)
+    gate.set()

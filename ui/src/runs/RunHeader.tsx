@@ -12,6 +12,7 @@ import { AnchorLink } from "../app/links.tsx";
 import { formatDuration, Timestamp } from "../app/Timestamp.tsx";
 import { StatusBadge } from "../app/StatusBadge.tsx";
 import { RunActions } from "./actions/RunActions.tsx";
+import { CallerFact } from "./CallerFact.tsx";
 import { CopyId } from "./CopyId.tsx";
 import { LabelLinks } from "./LabelChips.tsx";
 import type { RunModel } from "./model.ts";
@@ -67,6 +68,11 @@ export const RunHeader = memo(function RunHeader({
         {run.started_by !== null && (
           <Fact name="Started by">
             <span data-testid="started-by">{escapeBidi(run.started_by)}</span>
+          </Fact>
+        )}
+        {run.message !== undefined && (
+          <Fact name="Called over">
+            <CallerFact message={run.message} />
           </Fact>
         )}
         {Object.keys(run.labels).length > 0 && (

@@ -13,9 +13,9 @@ import { escapeBidi } from "../app/bidi.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
-import { PublishedCard } from "../publishing/PublishedCard.tsx";
 import { AgentNames } from "./AgentNames.tsx";
 import { DefinitionPanes } from "./DefinitionPanes.tsx";
+import { PublishPanel } from "./PublishPanel.tsx";
 import { CurlPopover } from "./CurlPopover.tsx";
 import { RecentRuns } from "./RecentRuns.tsx";
 import { versionQuery, versionsQuery, type Workflow, workflowQuery } from "./queries.ts";
@@ -48,7 +48,6 @@ export function WorkflowPage() {
 function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
   const { tab } = workflowRoute.useSearch();
   const navigate = useNavigate({ from: "/workflows/$workflow" });
-  const isPublished = workflow.version === latest && Boolean(workflow.definition["publish"]);
   return (
     <Stack gap="sm">
       <Head workflow={workflow} latest={latest} />
@@ -71,11 +70,9 @@ function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
           <Tabs.Tab value="versions" data-testid="tab-versions">
             Versions
           </Tabs.Tab>
-          {isPublished && (
-            <Tabs.Tab value="published" data-testid="tab-published">
-              Published
-            </Tabs.Tab>
-          )}
+          <Tabs.Tab value="published" data-testid="tab-published">
+            Publish
+          </Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="definition" pt="sm">
           <Stack gap="md">
@@ -86,11 +83,9 @@ function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
         <Tabs.Panel value="versions" pt="sm">
           <VersionsPanel workflow={workflow} />
         </Tabs.Panel>
-        {isPublished && (
-          <Tabs.Panel value="published" pt="sm">
-            <PublishedCard kind="workflows" name={workflow.name} />
-          </Tabs.Panel>
-        )}
+        <Tabs.Panel value="published" pt="sm">
+          <PublishPanel workflow={workflow} isLatest={workflow.version === latest} />
+        </Tabs.Panel>
       </Tabs>
     </Stack>
   );

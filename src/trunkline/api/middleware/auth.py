@@ -99,7 +99,8 @@ class ApiKeyCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         needed = role_for(scope["method"], scope["path"]) if scope["type"] == "http" else None
-        if needed is not None and may_omit_key(scope["path"]) and _shown_key(scope) is None:
+        is_without_key = needed is not None and may_omit_key(scope["path"]) and _shown_key(scope) is None
+        if is_without_key:
             scope[_REFUSE] = lambda: self._without_key(Request(scope))
             needed = None
         refused = None if needed is None else await self._refusal(Request(scope), needed)
@@ -108,13 +109,15 @@ class ApiKeyCheck:
             return
         with ExitStack() as admitted:
             key = key_of(scope)
-            if key is not None:
-                try:
+            try:
+                if key is not None:
                     admitted.enter_context(self._limits.request(key))
-                except TooManyRequests as error:
-                    self._keys.count_refusal("limit")
-                    await problem_of(Request(scope), error)(scope, receive, send)
-                    return
+                elif is_without_key:
+                    admitted.enter_context(self._limits.without_key(_address_of(scope)))
+            except TooManyRequests as error:
+                self._keys.count_refusal("limit")
+                await problem_of(Request(scope), error)(scope, receive, send)
+                return
             with acting(caller_of(scope)):
                 await self._app(scope, receive, send)
 
@@ -231,6 +234,11 @@ def role_of(scope: Scope) -> KeyRole:
     """The role of the caller. Without API keys, every caller is an admin."""
     key = key_of(scope)
     return "admin" if key is None else key.role
+
+
+def _address_of(scope: Scope) -> str:
+    client = scope.get("client")
+    return "" if client is None else str(client[0])
 
 
 def _shown_key(scope: Scope) -> str | None:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.api.resources.automation.human_tasks import HumanTaskFields, human_task_fields
+from trunkline.api.resources.caller_messages import CallerMessageResource, caller_message_resource
 from trunkline.api.resources.common import (
     JsonValue,
     NextCursor,
@@ -292,6 +293,9 @@ class RunResource(RunFacts):
     queued: NotRequired[
         Annotated[QueuedResource, Meta(description="Only for a run that waits for its start.")]
     ]
+    message: NotRequired[
+        Annotated[CallerMessageResource, Meta(description="Only for a run that a caller started over A2A.")]
+    ]
     input: JsonValue
     output: JsonValue
     last_seq: Annotated[
@@ -472,6 +476,8 @@ def run_resource(view: RunView, *, step_payloads: bool = True) -> RunResource:
         "steps": [step_resource(step, payloads=step_payloads) for step in view.steps],
     }
     _add_optional_facts(run, record)
+    if record.message is not None and record.parent is None:
+        run["message"] = caller_message_resource(record.message, record.started_by)
     if view.start_wait is not None:
         run["queued"] = {
             "reason": view.start_wait.reason,

@@ -29,6 +29,9 @@ from trunkline.workflow import CompiledStep, CompiledWorkflow, StepKind, write_y
 WORKFLOW_DEFINITION = "WorkflowDefinition"
 
 EdgeReason = Literal["needs", "reads", "on_error"]
+WORKFLOW_PUBLISH_RULE = (
+    "`true`, or an object with the options of `publish`. Null or `false` ends the publication."
+)
 _VersionNumber = Annotated[int, Meta(ge=1)]
 _Warnings = Annotated[
     list[FindingResource], Meta(description="Findings that are valid, but probably mistakes.")
@@ -45,6 +48,10 @@ class SavedWorkflow(TypedDict):
     name: str
     version: _VersionNumber
     warnings: _Warnings
+
+
+class PublishRequest(msgspec.Struct, forbid_unknown_fields=True):
+    publish: Annotated[JsonMapping | bool | None, Meta(description=WORKFLOW_PUBLISH_RULE)]
 
 
 class WorkflowSummary(TypedDict):

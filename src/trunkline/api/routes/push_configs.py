@@ -48,6 +48,15 @@ class PushConfigRoutes:
         """
         return json_response(push_config_resource(await self._configs.enable(RunId(given.run), given.config)))
 
+    async def delete(self, _request: Request, given: PushConfigParameters) -> Response:
+        """
+        Delete a push notification config.
+
+        The notifications that wait are dropped. The caller can create the config again.
+        """
+        await self._configs.remove(RunId(given.run), given.config)
+        return Response(status_code=204)
+
 
 def push_config_operations(services: Services) -> list[Operation]:
     routes = PushConfigRoutes(services)
@@ -61,5 +70,10 @@ def push_config_operations(services: Services) -> list[Operation]:
             "POST /api/v1/runs/{run}/push-configs/{config}/enable", routes.enable, PushConfigParameters,
             name="enable_push_config", tag="runs",
             responses={200: ResponseSpec("The enabled config.", PushConfigResource)}, problems=(404,),
+        ),
+        operation(
+            "DELETE /api/v1/runs/{run}/push-configs/{config}", routes.delete, PushConfigParameters,
+            name="delete_push_config", tag="runs",
+            responses={204: ResponseSpec("The config was deleted.")}, problems=(404,),
         ),
     ]  # fmt: skip

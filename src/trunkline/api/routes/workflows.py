@@ -10,12 +10,13 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.api.bodies import decode_json, read_body
+from trunkline.api.bodies import convert, decode_json, decode_object, read_body
 from trunkline.api.paging import NumberPageParameters, TextPageParameters, decode_cursor, page_within
 from trunkline.api.parameters import MAX_VERSION, Parameters
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.workflows import (
     WORKFLOW_DEFINITION,
+    PublishRequest,
     SavedWorkflow,
     WorkflowGraph,
     WorkflowPage,
@@ -96,6 +97,22 @@ class WorkflowRoutes:
         If the content has changed, this creates a new version. Otherwise, it returns the existing one.
         """
         version, created, warnings = await self._workflows.save(await self._definition(request), "body")
+        return json_response(
+            saved_workflow(version, warnings),
+            201 if created else 200,
+            {"Location": f"{WORKFLOWS}/{quote(version.name, safe='')}/versions/{version.version}"},
+        )
+
+    async def publish(self, request: Request, given: WorkflowParameters) -> Response:
+        """
+        Publish a workflow over A2A, or stop publishing it.
+
+        Saves the latest definition as a new version with another value of `publish`. The rest of its text stays as it
+        is. If the value is the same, this returns the existing version.
+        """
+        content = await read_body(request, self._services.limits.max_body_bytes)
+        wanted = convert(decode_object(content), PublishRequest).publish
+        version, created, warnings = await self._workflows.set_publish(given.workflow, wanted or None)
         return json_response(
             saved_workflow(version, warnings),
             201 if created else 200,
@@ -192,6 +209,15 @@ def workflow_operations(services: Services) -> list[Operation]:
         operation(
             f"GET {one}", routes.get, WorkflowParameters, name="get_workflow", tag="workflows",
             responses={200: ResponseSpec("The latest version.", WorkflowResource)}, problems=(404,),
+        ),
+        operation(
+            f"PUT {one}/publish", routes.publish, WorkflowParameters, name="publish_workflow", tag="workflows",
+            body=Body(PublishRequest),
+            responses={
+                200: ResponseSpec("The existing version with the same value.", SavedWorkflow, headers=LOCATION),
+                201: ResponseSpec("The new version.", SavedWorkflow, headers=LOCATION),
+            },
+            problems=(400, 404, 409, 413, 422),
         ),
         operation(
             f"GET {one}/graph", routes.graph, GraphParameters, name="get_workflow_graph", tag="workflows",

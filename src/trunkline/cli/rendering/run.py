@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         WaitingForResource,
     )
 
+_MOST_MESSAGE_CHARACTERS = 500
 _STEP_COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "DETAIL")
 
 
@@ -123,6 +125,8 @@ def _fields(run: RunResource) -> list[tuple[str, object]]:
         ("block", run.get("block")),
         ("correlation id", run["correlation_id"]),
         ("started by", run.get("started_by")),
+        ("called over", _called_over(run)),
+        ("message", _message(run)),
         ("trigger", run.get("trigger")),
         ("labels", labels_text(run)),
         ("created", date_time(run["created_at"])),
@@ -137,6 +141,36 @@ def labels_text(run: RunFacts) -> str | None:
     """As the filter of a list has them; None if there are none."""
     labels = run.get("labels") or {}
     return harmless(", ".join(f"{key}:{value}" for key, value in labels.items())) or None
+
+
+def _called_over(run: RunResource) -> str | None:
+    message = run.get("message")
+    if message is None:
+        return None
+    key = f", with the API key {message['key']}" if message["key"] else ""
+    return harmless(f"A2A {message['version']}, as {message['publication']}{key}")
+
+
+def _message(run: RunResource) -> str | None:
+    """What the caller has written; what is not text by its kind."""
+    message = run.get("message")
+    if message is None:
+        return None
+    shown: list[str] = []
+    for part in message["parts"]:
+        if "text" in part:
+            shown.append(str(part["text"]))
+        elif "data" in part:
+            shown.append(json.dumps(part["data"], ensure_ascii=False))
+        else:
+            shown.append(f"[file {part.get('filename') or part.get('url') or part.get('mediaType') or ''}]")
+    return harmless(f"{message['message_id']}: {_shortened(shown)}")
+
+
+def _shortened(texts: list[str]) -> str:
+    """On one line."""
+    words = " ".join(" ".join(texts).split())
+    return words if len(words) <= _MOST_MESSAGE_CHARACTERS else f"{words[:_MOST_MESSAGE_CHARACTERS]}…"
 
 
 def _parent(run: RunResource) -> str | None:

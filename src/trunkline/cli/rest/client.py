@@ -177,6 +177,11 @@ class Client(EventCalls, SubscriptionCalls, TriggerCalls):
 
     # Workflows
 
+    def publish_workflow(self, workflow: str, publish: Json) -> SavedWorkflow:
+        """`publish`: None ends it."""
+        path = f"/workflows/{segment(workflow)}/publish"
+        return cast("SavedWorkflow", self._send("PUT", path, {"publish": publish}).value)
+
     def save_workflow(self, text: bytes) -> tuple[SavedWorkflow, bool]:
         """The version that now holds this definition, and whether it is new."""
         request = RestRequest("POST", f"{API}/workflows", text, {"Content-Type": YAML_TYPE})
@@ -272,8 +277,11 @@ class Client(EventCalls, SubscriptionCalls, TriggerCalls):
         return cast("Page[PushConfigResource]", self._list(f"/runs/{segment(run_id)}/push-configs", {}))
 
     def enable_push_config(self, run_id: str, config: str) -> PushConfigResource:
-        path = f"{API}/runs/{segment(run_id)}/push-configs/{segment(config)}/enable"
+        path = f"/runs/{segment(run_id)}/push-configs/{segment(config)}/enable"
         return cast("PushConfigResource", self._send("POST", path).value)
+
+    def delete_push_config(self, run_id: str, config: str) -> None:
+        self._send("DELETE", f"/runs/{segment(run_id)}/push-configs/{segment(config)}")
 
     def inbox(
         self, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None

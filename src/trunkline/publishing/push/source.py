@@ -14,11 +14,13 @@ from collections.abc import Sequence
 
 import structlog
 
-from trunkline.clock import Instant
+from trunkline.clock import Clock, Instant
 from trunkline.errors import ConfigurationError
+from trunkline.ids import RunId
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.publishing.answers import AnswerReader
 from trunkline.publishing.bindings.v03 import task_v03
+from trunkline.publishing.operations import ANONYMOUS
 from trunkline.publishing.tasks import CallerTask, TaskReader, submitted
 from trunkline.publishing.updates import TaskUpdates, Update
 from trunkline.services.callbacks.push_configs import PushConfigs, PushReceiver
@@ -31,7 +33,7 @@ from trunkline.services.callbacks.sources import (
 from trunkline.services.callbacks.task_updates import event_number, key_of
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.workflows import Workflows
-from trunkline.stores.base import Store, Transaction
+from trunkline.stores.base import EventRecord, PublishedTask, Store, Transaction
 from trunkline.stores.port.automation.callbacks import StoredCallback
 from trunkline.telemetry import log_events
 
@@ -39,6 +41,8 @@ log = structlog.stdlib.get_logger()
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - a name
 _MAX_ERROR_CHARACTERS = 500
+# Twice as many as are sent from at once. Each keeps at most `MAX_KEPT_CHARACTERS`.
+_KEPT_UPDATES = 128
 
 
 class PushNotificationSource:
@@ -53,6 +57,7 @@ class PushNotificationSource:
         answers: AnswerReader,
         workflows: Workflows,
         *,
+        clock: Clock,
         max_failures: int,
     ) -> None:
         """`max_failures`: attempts in a row after which a config is disabled."""
@@ -62,7 +67,10 @@ class PushNotificationSource:
         self._queries = queries
         self._answers = answers
         self._workflows = workflows
+        self._clock = clock
         self._max_failures = max_failures
+        # By queue; those that were used last at the end.
+        self._updates: dict[str, TaskUpdates] = {}
 
     async def receiver(self, queue: str) -> CallbackReceiver | None:
         key = key_of(queue)
@@ -70,25 +78,55 @@ class PushNotificationSource:
         stored = None if config is None else await self._store.published_tasks.get(key.run_id)
         if config is None or stored is None:
             return None
-        task = await self._tasks.of(stored)
-        if task is None:
-            return None
-        workflow = await self._workflows.compiled(task.record.workflow_id, task.record.workflow_version)
-        updates = TaskUpdates(self._queries, self._answers, task.record.id, task.message, workflow)
+        why = await self._why_not(stored.caller)
+        if why is not None:
+            if config.disabled_at is None:
+                # Operators see why nothing is sent any more.
+                async with self._store.transaction() as tx:
+                    await tx.push_configs.note(key, config.failures, why, disable=True)
+            return SilentReceiver()
         try:
             to = self._configs.receiver(config)
         except ConfigurationError as exc:
             # Its notifications wait for the key, until they are too old.
             log.error(log_events.CALLBACKS_FAILED, queue=queue, error=exc.message, fix=exc.fix)
-            return UnreadableReceiver()
-        return TaskReceiver(
-            to,
-            task,
-            self._tasks,
-            self._queries,
-            updates,
-            is_enabled=config.disabled_at is None,
-        )
+            return SilentReceiver()
+        return TaskReceiver(self, queue, to, stored, is_enabled=config.disabled_at is None)
+
+    async def _why_not(self, caller: str) -> str | None:
+        """Why the caller is told nothing of its tasks any more."""
+        if caller in ("", ANONYMOUS):
+            return None
+        key = await self._store.keys.by_id(caller)
+        if key is None or key.revoked_at is not None:
+            return "The API key of the caller was revoked."
+        return "The API key of the caller has expired." if key.is_expired(self._clock.now()) else None
+
+    async def task(self, stored: PublishedTask) -> CallerTask | None:
+        return await self._tasks.of(stored)
+
+    async def artifacts(self, task: CallerTask) -> Sequence[JsonObject]:
+        return (await self._tasks.answer(task)).artifacts
+
+    async def event(self, run_id: RunId, seq: int) -> EventRecord | None:
+        events = await self._queries.events(run_id, after=seq - 1, limit=1)
+        return events[0] if events and events[0].seq == seq else None
+
+    async def take_updates(self, queue: str, task: PublishedTask) -> TaskUpdates | None:
+        """What was read for the notification before is not read again. None: the task no longer exists."""
+        known = self._updates.pop(queue, None)
+        if known is not None:
+            return known
+        found = await self._tasks.of(task)
+        if found is None:
+            return None
+        workflow = await self._workflows.compiled(found.record.workflow_id, found.record.workflow_version)
+        return TaskUpdates(self._queries, self._answers, task.run_id, found.message, workflow)
+
+    def keep_updates(self, queue: str, updates: TaskUpdates) -> None:
+        self._updates[queue] = updates
+        if len(self._updates) > _KEPT_UPDATES:
+            del self._updates[next(iter(self._updates))]
 
     async def note(self, tx: Transaction, queue: str, report: CallbackReport) -> bool:
         is_disabled = report.failures >= self._max_failures
@@ -101,8 +139,8 @@ class PushNotificationSource:
         del tx, queue, dropped
 
 
-class UnreadableReceiver:
-    """Its config cannot be decrypted with the keys of this process."""
+class SilentReceiver:
+    """Nothing may be sent: its config cannot be decrypted, or its caller has no access any more."""
 
     is_enabled = False
 
@@ -116,19 +154,17 @@ class TaskReceiver:
 
     def __init__(
         self,
+        source: PushNotificationSource,
+        queue: str,
         receiver: PushReceiver,
-        task: CallerTask,
-        tasks: TaskReader,
-        queries: RunQueries,
-        updates: TaskUpdates,
+        task: PublishedTask,
         *,
         is_enabled: bool,
     ) -> None:
+        self._source = source
+        self._queue = queue
         self._receiver = receiver
         self._task = task
-        self._tasks = tasks
-        self._queries = queries
-        self._updates = updates
         self._is_enabled = is_enabled
 
     @property
@@ -138,39 +174,52 @@ class TaskReceiver:
     async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[CallbackRequest]:
         seq = event_number(callback.payload)
         if seq is None:
-            first = submitted(self._task)
-            return [self._request("0", task_v03(first) if self._is_old else {"task": first}, now)]
-        run_id = self._task.record.id
-        events = await self._queries.events(run_id, after=seq - 1, limit=1)
-        if not events or events[0].seq != seq:
+            return await self._first(now)
+        event = await self._source.event(self._task.run_id, seq)
+        # Taken while it is used: if a claim has ended, another one may send from this queue in the meantime.
+        updates = None if event is None else await self._source.take_updates(self._queue, self._task)
+        if event is None or updates is None:
             return []
-        updates = await self._updates.of_event(events[0])
-        if not self._is_old:
-            return [self._request(update.id, update.body, now) for update in updates]
-        return [
-            self._request(update.id, task_v03(await self._as_of(update, seq)), now)
-            for update in updates
-            if update.state is not None
+        found = await updates.of_event(event)
+        requests = [
+            self._request(update.id, body, now)
+            for update in found
+            if (body := await self._body(update, updates, seq)) is not None
         ]
+        self._source.keep_updates(self._queue, updates)
+        return requests
+
+    async def _first(self, now: Instant) -> Sequence[CallbackRequest]:
+        task = await self._source.task(self._task)
+        if task is None:
+            return []
+        first = submitted(task)
+        return [self._request("0", task_v03(first) if self._is_old else {"task": first}, now)]
 
     @property
     def _is_old(self) -> bool:
         return self._receiver.version == "0.3"
 
-    async def _as_of(self, update: Update, seq: int) -> JsonObject:
+    async def _body(self, update: Update, updates: TaskUpdates, seq: int) -> JsonObject | None:
+        if not self._is_old:
+            return update.body
+        task = None if update.state is None else await self._source.task(self._task)
+        return None if task is None else task_v03(await self._as_of(task, update, updates, seq))
+
+    async def _as_of(self, task: CallerTask, update: Update, updates: TaskUpdates, seq: int) -> JsonObject:
         """The task with this state."""
         fields = update.body["statusUpdate"]
         status = fields.get("status") if isinstance(fields, dict) else None
-        task = submitted(self._task)
-        task["status"] = status
+        shown = submitted(task)
+        shown["status"] = status
         if update.state == "completed":
             # Read after the callback was claimed, so it has ended.
-            artifacts = (await self._tasks.answer(self._task)).artifacts
+            artifacts = await self._source.artifacts(task)
         else:
-            artifacts = await self._updates.partial_artifacts(seq)
+            artifacts = await updates.partial_artifacts(seq)
         if artifacts:
-            task["artifacts"] = [*artifacts]
-        return task
+            shown["artifacts"] = [*artifacts]
+        return shown
 
     def _request(self, update_id: str, body: JsonObject, now: Instant) -> CallbackRequest:
         receiver = self._receiver
@@ -181,6 +230,6 @@ class TaskReceiver:
         if receiver.scheme is not None and receiver.credentials is not None:
             headers["Authorization"] = f"{receiver.scheme} {receiver.credentials}"
         if receiver.secret is not None:
-            message_id = f"{self._task.record.id}/{update_id}"
+            message_id = f"{self._task.run_id}/{update_id}"
             headers |= signed_headers([receiver.secret], message_id, now, content)
         return CallbackRequest(url=receiver.url, headers=headers, body=content)

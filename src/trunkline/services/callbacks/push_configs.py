@@ -109,6 +109,17 @@ class PushConfigs:
             await tx.push_configs.delete(key)
             await tx.callbacks.delete([queue_of(key)])
 
+    async def remove(self, run_id: RunId, config_id: str) -> None:
+        """An operator deletes it. Raises `NotFound`."""
+        key = PushConfigKey(run_id, config_id)
+        if await self._store.push_configs.get(key) is None:
+            raise _no_config(key)
+        async with self._store.transaction() as tx:
+            await tx.push_configs.delete(key)
+            await tx.callbacks.delete([queue_of(key)])
+            entry = audit_entry("run", "delete_push_config", run_id, config=config_id)
+            await tx.audit.put([entry])
+
     async def statuses(self, run_id: RunId) -> list[PushConfigStatus]:
         return [await self._status(config) for config in await self.of_task(run_id)]
 
@@ -117,10 +128,7 @@ class PushConfigs:
         key = PushConfigKey(run_id, config_id)
         async with self._store.transaction() as tx:
             if not await tx.push_configs.enable(key):
-                raise NotFound(
-                    f"Run {run_id} has no push notification config {config_id[:MAX_ID_CHARACTERS]}.",
-                    fix=f"See its configs: trunkline runs push-configs {run_id}.",
-                )
+                raise _no_config(key)
             await tx.callbacks.resume([queue_of(key)])
             entry = audit_entry("run", "enable_push_config", run_id, config=config_id)
             await tx.audit.put([entry])
@@ -142,3 +150,10 @@ class PushConfigs:
             disabled_at=config.disabled_at,
             waiting=0 if queue is None else queue.waiting,
         )
+
+
+def _no_config(key: PushConfigKey) -> NotFound:
+    return NotFound(
+        f"Run {key.run_id} has no push notification config {key.id[:MAX_ID_CHARACTERS]}.",
+        fix=f"See its configs: trunkline runs push-configs {key.run_id}.",
+    )

@@ -10,7 +10,7 @@ what may be called and follows no redirects.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from random import Random
@@ -34,6 +34,7 @@ from trunkline.stores.base import Store
 from trunkline.stores.port.automation.callbacks import ClaimedQueue, QueueOutcome, StoredCallback
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
+from trunkline.transports.answer_memory import FREE_BYTES, MemoryBudget
 from trunkline.transports.base import Transport, TransportError
 
 log = structlog.stdlib.get_logger()
@@ -57,6 +58,10 @@ CLAIM_LASTS = timedelta(seconds=30)
 # A queue that cannot be read at the moment, or whose host has its share of requests.
 _POSTPONED = timedelta(seconds=1)
 _LOOK_EVERY_SECONDS = 1.0
+# Requests are made from runs, with their files. So many are made at a time, and this is what all take together until
+# they are sent.
+_MADE_AT_ONCE = 4
+MAX_BODY_MEMORY = 128 * 1024 * 1024
 _MAX_ERROR_CHARACTERS = 500
 _TOO_SLOW = "The receiver is too slow for one update."
 
@@ -89,6 +94,7 @@ class CallbackSender:
         transports: Mapping[str, Transport] | None = None,
         claim_lasts: timedelta = CLAIM_LASTS,
         one_by_one: Collection[str] = (),
+        max_body_memory: int = MAX_BODY_MEMORY,
         random: Random | None = None,
     ) -> None:
         """
@@ -109,6 +115,8 @@ class CallbackSender:
         self._one_by_one = one_by_one
         # A claim that is shorter, as in tests, leaves less time for requests.
         self._works_seconds = min(_CLAIM_WORKS_SECONDS, claim_lasts.total_seconds() / 2)
+        self._making = asyncio.Semaphore(_MADE_AT_ONCE)
+        self.memory = MemoryBudget(max_body_memory)
         self._random = random or Random()  # noqa: S311 - spreads load, keeps no secret
         self._sending: set[asyncio.Task[None]] = set()
         self._hosts: dict[str, int] = {}
@@ -221,11 +229,31 @@ class CallbackSender:
         """Whether the next one may be sent. `end`: no request but the first begins later than this."""
         now = self._clock.now()
         is_too_old = now >= after(callback.created_at, RETRY_FOR)
+        async with self._making:
+            try:
+                requests = await receiver.requests(callback, now)
+            except CallbackNotReady as exc:
+                attempts.failed(callback, exc.message[:_MAX_ERROR_CHARACTERS], is_too_old=is_too_old)
+                return False
+            size = sum(len(request.body) for request in requests)
+            taken = 0
+            if size > FREE_BYTES:
+                # Others are not made while these wait for memory.
+                taken = await self.memory.take(size)
         try:
-            requests = await receiver.requests(callback, now)
-        except CallbackNotReady as exc:
-            attempts.failed(callback, exc.message[:_MAX_ERROR_CHARACTERS], is_too_old=is_too_old)
-            return False
+            return await self._send_all(attempts, requests, callback, end, is_too_old=is_too_old)
+        finally:
+            self.memory.give_back(taken)
+
+    async def _send_all(
+        self,
+        attempts: _Attempts,
+        requests: Sequence[CallbackRequest],
+        callback: StoredCallback,
+        end: float,
+        *,
+        is_too_old: bool,
+    ) -> bool:
         for number, request in enumerate(requests):
             if number and asyncio.get_running_loop().time() >= end:
                 # It must be settled while the claim lasts. After other callbacks, it gets a whole claim first.

@@ -47,6 +47,10 @@ class KeyReads(Protocol):
         """The key with that digest, revoked or not."""
         ...
 
+    async def by_id(self, key_id: str) -> ApiKey | None:
+        """The key with that id, revoked or not."""
+        ...
+
     async def page(self, *, limit: int, after: str | None = None) -> list[ApiKey]:
         """In the order of their creation; `after` is the last id seen."""
         ...

@@ -99,6 +99,10 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     timers: int
     outbox: int = 0
     dead_letters: int = 0
+    # Callbacks that no receiver has accepted yet.
+    callbacks: int = 0
+    # Push notification configs to which nothing is sent, because too many attempts have failed.
+    disabled_push_configs: int = 0
     # Queued for an agent whose secret is missing, so that it cannot be called.
     tasks_without_secret: int = 0
     queued_by_agent: dict[str, int] = {}

@@ -17,8 +17,8 @@ CALLBACKS: Sequence[Rule] = (
     Rule(
         name="failed-callback-holds-its-queue",
         breaks="A receiver learns of a later change before an earlier one.",
-        symbol="trunkline.services.callbacks.sender:CallbackSender._send",
-        change=Change("return value", 4, of=5, becomes="True"),
+        symbol="trunkline.services.callbacks.sender:CallbackSender._send_all",
+        change=Change("return value", 3, of=4, becomes="True"),
         caught_by=(f"{_SENDER}::test_a_failed_callback_is_sent_again_before_those_behind_it",),
     ),
     Rule(
@@ -64,6 +64,33 @@ CALLBACKS: Sequence[Rule] = (
         symbol="trunkline.services.callbacks.sender:CallbackSender._send_claimed",
         change=Change("condition", 4, of=6, becomes="False"),
         caught_by=(f"{_SENDER}::test_callbacks_of_some_kinds_are_settled_one_by_one",),
+    ),
+    Rule(
+        name="bodies-wait-for-memory",
+        breaks="Receivers that are slow to take large notifications let the process run out of memory.",
+        symbol="trunkline.services.callbacks.sender:CallbackSender._send",
+        change=Change("condition", 1, of=1, becomes="False"),
+        caught_by=(f"{_SENDER}::test_large_bodies_wait_for_memory",),
+        shows="Timeout",
+    ),
+    Rule(
+        name="revoked-key-ends-its-push-notifications",
+        breaks="A caller whose key was revoked is still told everything of its tasks.",
+        symbol="trunkline.publishing.push.source:PushNotificationSource._why_not",
+        change=Change("condition", 2, of=3, becomes="False"),
+        caught_by=(
+            "tests/scenarios/publishing/test_callers.py::test_nothing_is_sent_for_a_key_that_was_revoked",
+        ),
+        shows="Timeout",
+    ),
+    Rule(
+        name="repeated-update-is-the-same",
+        breaks="A receiver that has not accepted an update gets a different one when it is sent again.",
+        symbol="trunkline.publishing.updates:TaskUpdates._told_before",
+        change=Change("condition", 1, of=2, becomes="False"),
+        caught_by=(
+            "tests/unit/publishing/test_update_reads.py::test_an_update_that_is_made_once_more_is_the_same",
+        ),
     ),
     Rule(
         name="callbacks-are-http",

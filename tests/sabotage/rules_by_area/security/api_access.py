@@ -83,8 +83,8 @@ API_ACCESS: Sequence[Rule] = (
     Rule(
         name="requests-of-one-key",
         breaks="One client with a viewer's key can have so many requests in progress that all others wait.",
-        symbol="trunkline.api.middleware.key_limits:KeyLimits.request",
-        change=Change("condition", 1, of=2, becomes="False"),
+        symbol="trunkline.api.middleware.key_limits:_ClientLimits.request",
+        change=Change("condition", 1, of=4, becomes="False"),
         caught_by=(
             f"{_KEY_LIMITS}::test_a_key_has_so_many_requests_in_progress_and_others_are_not_affected",
         ),
@@ -93,9 +93,23 @@ API_ACCESS: Sequence[Rule] = (
     Rule(
         name="rate-of-one-key",
         breaks="One client with a viewer's key can send so many requests that all others wait.",
-        symbol="trunkline.api.middleware.key_limits:KeyLimits.request",
-        change=Change("condition", 2, of=2, becomes="False"),
+        symbol="trunkline.api.middleware.key_limits:_ClientLimits.request",
+        change=Change("condition", 3, of=4, becomes="False"),
         caught_by=(f"{_KEY_LIMITS}::test_a_key_sends_so_many_requests_a_second_and_others_are_not_affected",),
+    ),
+    Rule(
+        name="limits-of-addresses-take-no-memory",
+        breaks="Requests without a key from many addresses take memory that is never given back.",
+        symbol="trunkline.api.middleware.key_limits:_ClientLimits.request",
+        change=Change("condition", 2, of=4, becomes="False"),
+        caught_by=(f"{_KEY_LIMITS}::test_addresses_beyond_the_limit_take_no_memory",),
+    ),
+    Rule(
+        name="rate-of-callers-without-a-key",
+        breaks="Anyone can send so many requests to a public publication that all others wait.",
+        symbol="trunkline.api.middleware.auth:ApiKeyCheck.__call__",
+        change=Change("condition", 6, of=6, becomes="False"),
+        caught_by=("tests/scenarios/publishing/test_callers.py::test_an_address_without_a_key_has_a_rate",),
     ),
     Rule(
         name="idempotency-key",

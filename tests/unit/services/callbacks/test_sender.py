@@ -13,6 +13,7 @@ from aiohttp import web
 from trunkline.clock import Instant, after
 from trunkline.services.callbacks.sender import (
     CLAIM_LASTS,
+    MAX_BODY_MEMORY,
     MAX_PAUSE,
     MAX_QUEUES_OF_A_HOST,
     RETRY_FOR,
@@ -132,6 +133,7 @@ async def sending(
     metrics: Metrics | None = None,
     one_by_one: Sequence[str] = (),
     claim_lasts: timedelta = CLAIM_LASTS,
+    max_body_memory: int = MAX_BODY_MEMORY,
 ) -> AsyncGenerator[CallbackSender]:
     async with HttpTransport(AddressPolicy(allow_loopback=allow_loopback)) as transport:
         sender = CallbackSender(
@@ -142,6 +144,7 @@ async def sending(
             metrics or Metrics(),
             claim_lasts=claim_lasts,
             one_by_one=one_by_one,
+            max_body_memory=max_body_memory,
         )
         async with sender.running():
             yield sender
@@ -419,3 +422,21 @@ async def test_a_signature_can_be_verified_with_each_of_the_secrets() -> None:
 
 def with_body(delivery: WebhookDelivery, body: bytes) -> WebhookDelivery:
     return delivery._replace(body=body)
+
+
+async def test_large_bodies_wait_for_memory(
+    store: Store, source: Source, receiver: Receiver, clock: FakeClock
+) -> None:
+    body = "x" * 100_000
+    for number in range(5):
+        await put(store, body, queue=f"q{number}")
+    receiver.open.clear()
+    async with sending(store, source, clock, max_body_memory=250_000) as sender:
+        await receiver.got(2)
+        while sender.memory.has_room:
+            await asyncio.sleep(0.01)
+        assert sender.memory.taken_bytes == 200_000
+        receiver.open.set()
+        assert await receiver.got(5) == [body] * 5
+    assert receiver.most_under_way == 2
+    assert sender.memory.taken_bytes == 0

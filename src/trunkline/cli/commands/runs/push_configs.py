@@ -1,4 +1,4 @@
-"""Push notification configs of a published task: which fail, and enabling them again."""
+"""Push notification configs of a published task: which fail, enabling them again, and deleting them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ def push_configs(
     /,
     *,
     enable: Annotated[str | None, Parameter(name="--enable", help="Id of a config to enable first.")] = None,
+    delete: Annotated[str | None, Parameter(name="--delete", help="Id of a config to delete first.")] = None,
     server: Server = HERE,
 ) -> int:
     """
     List the push notification configs of a published task.
 
     A config is disabled after too many failed attempts in a row. --enable sends its waiting notifications now.
+    --delete drops them.
     """
     client = server.client()
     if enable is not None:
         client.enable_push_config(run, enable)
+    if delete is not None:
+        client.delete_push_config(run, delete)
     configs = client.push_configs(run)
     if server.json:
         print_json(configs.answer())

@@ -43,6 +43,11 @@ class PostgresKeyReads(PostgresReads):
         row = await self._first(f"{_KEYS} WHERE digest = $1", digest)
         return None if row is None else api_key(restored_row(row))
 
+    async def by_id(self, key_id: str) -> ApiKey | None:
+        found = as_uuid(key_id)
+        row = None if found is None else await self._first(f"{_KEYS} WHERE id = $1", found)
+        return None if row is None else api_key(restored_row(row))
+
     async def page(self, *, limit: int, after: str | None = None) -> list[ApiKey]:
         if after is not None and as_uuid(after) is None:
             return []

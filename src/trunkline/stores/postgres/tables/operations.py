@@ -101,6 +101,8 @@ _COUNT_BACKLOG = f"""
         (SELECT count(*) FROM timers),
         (SELECT count(*) FROM outbox),
         (SELECT count(*) FROM dead_letters),
+        (SELECT count(*) FROM callbacks),
+        (SELECT count(*) FROM push_configs WHERE disabled_at IS NOT NULL),
         (SELECT count(*) FROM tasks JOIN agents ON agents.name = tasks.agent
             WHERE tasks.status = 'queued' AND {CANNOT_BE_CALLED})
         + (SELECT count(*) FROM tasks JOIN agents ON agents.name = tasks.agent
@@ -195,6 +197,8 @@ class PostgresBacklogReads(PostgresReads):
             timers,
             outbox,
             dead_letters,
+            callbacks,
+            disabled_push_configs,
             without_secret,
             stuck,
         ) = row
@@ -208,6 +212,8 @@ class PostgresBacklogReads(PostgresReads):
             # A row has all messages of one transaction: the number of rows says as much.
             outbox=outbox,
             dead_letters=dead_letters,
+            callbacks=callbacks,
+            disabled_push_configs=disabled_push_configs,
             tasks_without_secret=without_secret,
             queued_by_agent={restored(agent): number for agent, number in by_agent},
             breakers=breakers_of(

@@ -40,6 +40,10 @@ class SqliteKeyReads(SqliteReads):
         row = first(self._db, f"{_KEYS} WHERE digest = ?", (digest,))
         return None if row is None else api_key(row)
 
+    async def by_id(self, key_id: str) -> ApiKey | None:
+        row = first(self._db, f"{_KEYS} WHERE id = ?", (key_id,))
+        return None if row is None else api_key(row)
+
     async def page(self, *, limit: int, after: str | None = None) -> list[ApiKey]:
         page = rows(self._db, f"{_KEYS} WHERE id > ? ORDER BY id LIMIT ?", (after or "", limit))
         return [api_key(row) for row in page]

@@ -169,6 +169,10 @@ def _count_backlog(path: Path) -> Backlog:
             # A row has all messages of one transaction: the number of rows says as much.
             outbox=_number(db, "SELECT count(*) FROM outbox"),
             dead_letters=_number(db, "SELECT count(*) FROM dead_letters"),
+            callbacks=_number(db, "SELECT count(*) FROM callbacks"),
+            disabled_push_configs=_number(
+                db, "SELECT count(*) FROM push_configs WHERE disabled_at IS NOT NULL"
+            ),
             tasks_without_secret=_number(db, _WITHOUT_SECRET),
             queued_by_agent=by_agent,
             breakers=breakers_of(rows(db, _BREAKERS)),
