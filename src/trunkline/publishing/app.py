@@ -23,6 +23,7 @@ from trunkline.api.middleware.auth import caller_of, key_id_of
 from trunkline.api.problems import method_not_allowed, problem_of, unexpected
 from trunkline.api.routes.run_control import begin_request_span
 from trunkline.api.services import Services
+from trunkline.clock import Clock
 from trunkline.errors import NotFound, TrunklineError
 from trunkline.messages import TraceContext
 from trunkline.publishing.access import refused
@@ -36,6 +37,7 @@ from trunkline.publishing.cards.agent_cards import CARD_PATH, OLD_CARD_PATH
 from trunkline.publishing.cards.catalog import CATALOG_PATH, Catalog
 from trunkline.publishing.cards.pages import CardPages
 from trunkline.publishing.files import StoredFiles
+from trunkline.publishing.incoming_exchanges import IncomingExchanges
 from trunkline.publishing.operations import ANONYMOUS, Caller, PublishedOperations
 from trunkline.publishing.publications import Publications
 from trunkline.publishing.streams import OpenStreams
@@ -70,7 +72,10 @@ class PublishingApp:
         metrics: Metrics,
         *,
         public_url: str | None,
+        clock: Clock,
+        max_wire_bytes: int,
     ) -> None:
+        self._incoming = IncomingExchanges(store, clock, max_wire_bytes)
         self._publications = Publications(services.workflows, services.registry, AgentWorkflows(store))
         self._cards = CardPages(
             Catalog(services.workflows, services.registry, self._publications),
@@ -138,10 +143,12 @@ class PublishingApp:
             return method_not_allowed(request, ["POST"])
         with begin_request_span(self._traces, request.scope, f"{PREFIX}{address.kind}/{{name}}") as segment:
             caller = self._caller(request, segment.trace)
+            self._incoming.begin(request)
             if is_rpc:
                 response = await self._rpc.respond(request, publication, caller)
             else:
                 response = await self._http.respond(request, publication, caller, address.rest)
+            await self._incoming.end(request, response)
         active = active_extensions(request)
         if active:
             response.headers["A2A-Extensions"] = ", ".join(active)

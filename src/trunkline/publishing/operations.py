@@ -28,7 +28,7 @@ from trunkline.publishing.updates import TaskUpdates
 from trunkline.services.callbacks.push_configs import PushConfigs
 from trunkline.services.operations.audit_log import acting
 from trunkline.services.runs.queries import RunQueries
-from trunkline.services.runs.runs import Runs
+from trunkline.services.runs.runs import Runs, StartedRun
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import PublishedTask, TaskFilter, TaskPlace
 from trunkline.stores.port.push_configs import PushConfig
@@ -77,6 +77,14 @@ class SentMessage(NamedTuple):
     run_id: RunId
     # None: the message has started the task.
     answered: AnsweredQuestion | None
+    # False: the same message has started the task before.
+    is_new: bool = True
+
+
+class CancelledTask(NamedTuple):
+    task: CallerTask
+    # Nobody has asked for that before.
+    is_first: bool
 
 
 class PublishedOperations:
@@ -120,8 +128,8 @@ class PublishedOperations:
             if caller.is_anonymous:
                 # It would continue the conversation of another one that chose the same id, here or at the agent.
                 message = msgspec.structs.replace(message, chose_context=False)
-            run_id = await self._start(publication, message, caller, push_config, once=once)
-            return SentMessage(run_id, None)
+            started = await self._start(publication, message, caller, push_config, once=once)
+            return SentMessage(started.run_id, None, is_new=started.created)
 
     async def _start(
         self,
@@ -131,7 +139,7 @@ class PublishedOperations:
         push_config: GivenConfig | None,
         *,
         once: bool,
-    ) -> RunId:
+    ) -> StartedRun:
         def config_of(run_id: RunId) -> PushConfig | None:
             return None if push_config is None else self._new_config(run_id, push_config)
 
@@ -158,7 +166,7 @@ class PublishedOperations:
         config = None if started.created else config_of(started.run_id)
         if config is not None:
             await self._push_configs.put(config)
-        return started.run_id
+        return started
 
     def _new_config(self, run_id: RunId, given: GivenConfig) -> PushConfig:
         # Clients give no id where they mean the one config of the task.
@@ -199,7 +207,7 @@ class PublishedOperations:
     async def get(self, publication: Publication, task_id: str, caller: Caller) -> CallerTask:
         return await self._tasks.find(task_id, publication.key, caller.key_id)
 
-    async def cancel(self, publication: Publication, task_id: str, caller: Caller) -> CallerTask:
+    async def cancel(self, publication: Publication, task_id: str, caller: Caller) -> CancelledTask:
         """Returns when the task is canceled, or when its agents have not confirmed that in time."""
         task = await self._tasks.find(task_id, publication.key, caller.key_id)
         try:
@@ -212,7 +220,8 @@ class PublishedOperations:
         except NotFound as exc:
             raise task_not_found(task_id) from exc
         await self._queries.wait(task.record.id, _CANCEL_SECONDS)
-        return await self._tasks.find(task_id, publication.key, caller.key_id)
+        cancelled = await self._tasks.find(task_id, publication.key, caller.key_id)
+        return CancelledTask(cancelled, task.record.cancel_requested_at is None)
 
     async def wait_until_settled(
         self, publication: Publication, sent: SentMessage, caller: Caller

@@ -242,6 +242,11 @@ def _create_app(services: Services | None, probes: Probes, context: ProcessConte
     if services is None:
         return create_probe_app(probes)
     published = PublishingApp(
-        services, context.store, context.metrics, public_url=context.settings.public_url
+        services,
+        context.store,
+        context.metrics,
+        public_url=context.settings.public_url,
+        clock=context.clock,
+        max_wire_bytes=context.settings.max_wire_bytes,
     )
     return create_app(services, published)

@@ -18,7 +18,7 @@ from tests.scenarios.publishing.a2a_caller import (
 )
 
 from trunkline.agentkit import Agent, Message, Question, Task
-from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.testing import RunningSystem, ScriptedAgent
 from trunkline.testing.agents import Call
 from trunkline.testing.system import objects_in
@@ -164,6 +164,75 @@ async def test_a_list_can_begin_with_the_tasks_that_changed_at_a_time(caller: A2
     everything = await caller.call("ListTasks", {"statusTimestampAfter": "2001-01-01T00:00:00Z"})
     assert [task["id"] for task in objects_in(everything["tasks"])] == [second["id"], first["id"]]
     assert await caller.refused("ListTasks", {"statusTimestampAfter": "yesterday"}) == -32602
+
+
+async def test_the_wire_shows_what_the_caller_has_sent(system: RunningSystem, caller: A2ACaller) -> None:
+    config: JsonObject = {
+        "url": "https://receiver.example/",
+        "token": "token-in-clear",
+        "authentication": {"scheme": "Bearer", "credentials": "credentials-in-clear"},
+    }
+    params: JsonObject = {
+        "message": text("ask"),
+        "configuration": {"taskPushNotificationConfig": config},
+    }
+    body: JsonObject = {"jsonrpc": "2.0", "id": "mine", "method": "SendMessage", "params": params}
+    response = await caller.post(body, {"Authorization": "Bearer key-in-clear"})
+    asking = response["result"]
+    assert isinstance(asking, dict)
+    assert isinstance(asking["task"], dict)
+    run = asking["task"]["id"]
+    await caller.task(run)
+    await caller.streamed("SendStreamingMessage", {"message": text("Rome", "m-2", taskId=run)})
+    answer = await system.call("GET", f"/runs/{run}/wire")
+    incoming = [each for each in objects_in(answer.json["items"]) if each["kind"] == "caller"]
+    assert [(each["step"], each["attempt"]) for each in incoming] == [("", 0), ("only", 1)]
+    first, second = incoming
+    assert isinstance(first["request"], dict)
+    assert (first["request"]["method"], first["request"]["url"]) == ("POST", caller.url)
+    sent = str(first["request"]["body"])
+    assert '"text":"ask"' in sent
+    assert "receiver.example" in sent
+    assert "in-clear" not in str(incoming)
+    assert isinstance(first["response"], dict)
+    assert decode(str(first["response"]["body"]).encode()) == response
+    assert isinstance(second["response"], dict)
+    assert (second["response"]["status"], second["response"]["body"]) == (200, "")
+    assert "follow from the events" in str(second["notes"])
+
+
+@pytest.mark.embedded_only
+async def test_the_wire_shows_one_request_to_cancel_and_callers_that_have_left(
+    system: RunningSystem, caller: A2ACaller, agent: GatedAgent
+) -> None:
+    body: JsonObject = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "SendMessage",
+        "params": {"message": text("wait")},
+    }
+    headers = {"Content-Type": "application/json", "A2A-Version": "1.0"}
+    async with aiohttp.ClientSession() as session:
+        sending = asyncio.ensure_future(session.post(caller.url, data=encode(body), headers=headers))
+        await agent.has_begun.wait()
+        sending.cancel()
+    (task,) = objects_in((await caller.call("ListTasks", {}))["tasks"])
+    canceled = await asyncio.gather(*(caller.response("CancelTask", {"id": task["id"]}) for _ in range(3)))
+    assert any("result" in each for each in canceled)
+
+    async def incoming() -> list[JsonObject]:
+        items = (await system.call("GET", f"/runs/{task['id']}/wire")).json["items"]
+        return [each for each in objects_in(items) if each["kind"] == "caller"]
+
+    async with asyncio.timeout(60):
+        while len(found := await incoming()) < 2:
+            await asyncio.sleep(0.02)
+    left = next(each for each in found if "SendMessage" in str(each["request"]))
+    assert (left["response"], left["error"]) == (None, "The caller has disconnected before it was answered.")
+    # Polling and repeated requests are not recorded.
+    requests = [str(each["request"]) for each in found]
+    assert 1 <= sum("CancelTask" in each for each in requests) <= 3
+    assert not any("ListTasks" in each for each in requests)
 
 
 @pytest.mark.embedded_only

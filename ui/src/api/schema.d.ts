@@ -3368,7 +3368,7 @@ export interface components {
         };
         /**
          * Exchange
-         * @description One HTTP exchange with an agent, redacted and truncated.
+         * @description One HTTP exchange with an agent or an A2A caller, redacted and truncated.
          */
         Exchange: {
             attempt: number;
@@ -3383,10 +3383,10 @@ export interface components {
             /** @description Stable number of the exchange. Omitted for an exchange outside of a run. */
             id?: number;
             /**
-             * @description Purpose of the exchange. `push`: a push notification from the agent to Trunkline.
+             * @description Purpose of the exchange. `push`: a push notification from the agent to Trunkline. `caller`: a request to Trunkline from the A2A caller that started the run.
              * @enum {string}
              */
-            kind?: "cancel" | "card" | "find" | "poll" | "push" | "send" | "stream" | "token";
+            kind?: "caller" | "cancel" | "card" | "find" | "poll" | "push" | "send" | "stream" | "token";
             notes: string[];
             request: components["schemas"]["WireRequest"];
             response: components["schemas"]["WireResponse"] | null;

@@ -6,7 +6,7 @@ import { Info, TriangleAlert } from "lucide-react";
 import { CopyTextButton } from "../app/CopyTextButton.tsx";
 import { BodyText } from "./BodyText.tsx";
 import { bodyFileOf, canRepeat, commandOf, FORMS } from "./commands.ts";
-import { errorText, type Exchange, kindOf, KINDS } from "./exchange.ts";
+import { errorText, type Exchange, isIncoming, kindOf, KINDS } from "./exchange.ts";
 import { FrameList } from "./FrameList.tsx";
 import { HeaderTable } from "./HeaderTable.tsx";
 import { timingWords } from "./Timing.tsx";
@@ -17,8 +17,9 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
   const kind = kindOf(exchange);
   const error = errorText(exchange.error);
   const bodyFile = canRepeat(exchange) ? bodyFileOf(exchange) : null;
-  const [asked, answered] =
-    kind === "push" ? ["Request from the agent", "Response from Trunkline"] : ["Request", "Response"];
+  const [asked, answered] = isIncoming(exchange)
+    ? [`Request from the ${kind === "push" ? "agent" : "caller"}`, "Response from Trunkline"]
+    : ["Request", "Response"];
   return (
     <Stack gap="sm" className={classes["detail"]} data-testid="exchange-detail">
       <Group justify="space-between" gap="xs">

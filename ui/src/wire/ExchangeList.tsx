@@ -144,7 +144,8 @@ function Began({ exchange }: { exchange: Exchange }) {
 }
 
 function Owner({ exchange, whose }: { exchange: Exchange; whose: Whose }) {
-  if (whose === null) return null;
+  // The first message of a caller belongs to no step.
+  if (whose === null || exchange.step === "") return null;
   return (
     <span className={classes["whose"]} data-testid="whose">
       {whose === "step" ? `${exchange.step} · attempt ${exchange.attempt}` : `Attempt ${exchange.attempt}`} ·{" "}

@@ -5,7 +5,7 @@
  * truncated body, which comes from a file.
  */
 
-import type { Exchange } from "./exchange.ts";
+import { type Exchange, isIncoming } from "./exchange.ts";
 import { hasControl, literal, printed, pythonText, variablesIn, word } from "./quoting.ts";
 
 export type Form = "curl" | "httpie" | "python";
@@ -25,9 +25,9 @@ const GLOB = /[[\]{}]/;
 const UNSPEAKABLE_IN_HTTPIE = /\\[:=@;]/;
 const BASIC = /^Basic \$(TRUNKLINE_SECRET[A-Z0-9_]*)$/;
 
-/** Requests from agents and exchanges that were not HTTP cannot be repeated. */
+/** Requests from agents and callers, and exchanges that were not HTTP cannot be repeated. */
 export function canRepeat(exchange: Exchange): boolean {
-  return exchange.kind !== "push" && /^https?:/.test(exchange.request.url);
+  return !isIncoming(exchange) && /^https?:/.test(exchange.request.url);
 }
 
 /** The file that must contain the body, because the recorded body is truncated; null if it is complete. */

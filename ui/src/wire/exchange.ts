@@ -15,10 +15,16 @@ export const KINDS: Labels<Kind, "word" | "meaning"> = {
   card: { word: "Card", meaning: "Request for the agent card, to detect the protocol" },
   token: { word: "Token", meaning: "Request for an access token" },
   push: { word: "Push", meaning: "Push notification from the agent" },
+  caller: { word: "Caller", meaning: "Request from the A2A caller" },
 };
 
 export function kindOf(exchange: Exchange): Kind {
   return exchange.kind ?? "send";
+}
+
+/** Whether it was a request to Trunkline. */
+export function isIncoming(exchange: Exchange): boolean {
+  return ["push", "caller"].includes(kindOf(exchange));
 }
 
 /** Whether it sent the step's message to the agent. */

@@ -61,7 +61,7 @@ class FrameResource(TypedDict):
 
 
 class ExchangeResource(TypedDict):
-    """One HTTP exchange with an agent, redacted and truncated."""
+    """One HTTP exchange with an agent or an A2A caller, redacted and truncated."""
 
     step: str
     attempt: int
@@ -73,9 +73,10 @@ class ExchangeResource(TypedDict):
     notes: list[str]
     kind: NotRequired[
         Annotated[
-            Literal["send", "stream", "poll", "cancel", "find", "card", "token", "push"],
+            Literal["send", "stream", "poll", "cancel", "find", "card", "token", "push", "caller"],
             Meta(
-                description="Purpose of the exchange. `push`: a push notification from the agent to Trunkline."
+                description="Purpose of the exchange. `push`: a push notification from the agent to Trunkline. "
+                "`caller`: a request to Trunkline from the A2A caller that started the run."
             ),
         ]
     ]

@@ -30,8 +30,12 @@ _CUT_REQUEST = f"{_REQUEST} is cut"
 _MORE = "The limit is the setting max_wire_bytes."
 _NOT_IN_A_FILE_NAME = re.compile(r"[^A-Za-z0-9]+")
 
-# What an exchange was for. `push`: the agent has called us, so the request is its own and the response ours.
-ExchangeKind: TypeAlias = Literal["send", "stream", "poll", "cancel", "find", "card", "token", "push"]
+# What an exchange was for. In these, others have called us, so the request is theirs and the response ours: `push` is a
+# push notification of an agent, and `caller` a request of the A2A caller whose task the run is.
+INCOMING = frozenset({"push", "caller"})
+ExchangeKind: TypeAlias = Literal[
+    "send", "stream", "poll", "cancel", "find", "card", "token", "push", "caller"
+]
 
 
 class RecordedRequest(msgspec.Struct, frozen=True):
@@ -123,7 +127,7 @@ def record_exchange(
     as `whole` says.
     """
     all_notes = [redaction.text(note) for note in notes]
-    if kind == "push":
+    if kind in INCOMING:
         headers = redaction.received_headers(sent.headers)
     else:
         transport = transport_of(sent.url)

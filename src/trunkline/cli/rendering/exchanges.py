@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from trunkline.api.resources.exchanges import ExchangeResource, FrameResource
     from trunkline.jsontypes import Json
 
+# Requests to Trunkline.
+_INCOMING = frozenset({"push", "caller"})
 _STYLES = {">": "cyan", "<": "green", "!": "red", "#": "yellow"}
 
 
@@ -40,7 +42,7 @@ def print_exchanges(exchanges: Iterable[ExchangeResource]) -> None:
 
 def exchange_lines(exchange: ExchangeResource) -> list[str]:
     request, response = exchange["request"], exchange["response"]
-    asks, answers = "<>" if exchange.get("kind") == "push" else "><"
+    asks, answers = "<>" if exchange.get("kind") in _INCOMING else "><"
     lines = [
         _headline(exchange),
         f"{asks} {request['method']} {request['url']}",
@@ -63,7 +65,9 @@ def _headline(exchange: ExchangeResource) -> str:
     took = f"{exchange['duration_ms']:,.0f} ms"
     if frames:
         took += f", {len(frames)} event{'s' * (len(frames) != 1)}"
-    return f"{at} {exchange['step']} attempt {exchange['attempt']}: {exchange.get('kind', 'send')} ({took})"
+    # The first message of a caller belongs to no step.
+    whose = f"{exchange['step']} attempt {exchange['attempt']}: " if exchange["step"] else ""
+    return f"{at} {whose}{exchange.get('kind', 'send')} ({took})"
 
 
 def _error(error: Json) -> str:

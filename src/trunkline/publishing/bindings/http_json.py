@@ -29,6 +29,7 @@ from trunkline.publishing.bindings.requests import (
     check_version,
 )
 from trunkline.publishing.errors import A2AError, ErrorKind, a2a_error_of, invalid_params
+from trunkline.publishing.incoming_exchanges import UnsentResponse, exchange_of
 from trunkline.publishing.operations import Caller
 from trunkline.publishing.publications import Publication
 from trunkline.telemetry.metrics import Metrics
@@ -90,7 +91,7 @@ class HttpJsonBinding:
             response, code = _error(exc), str(exc.kind.code)
         except ClientDisconnect:
             # It has gone; the server drops the response.
-            response, code = Response(status_code=400), "disconnected"
+            response, code = UnsentResponse(status_code=400), "disconnected"
         except Exception as exc:  # noqa: BLE001 - no layer outside answers in this form; it is logged
             log_failure(request.scope, exc)
             error = A2AError(ErrorKind.INTERNAL_ERROR, "An unexpected error occurred.")
@@ -114,6 +115,7 @@ class HttpJsonBinding:
             return _query(request.query_params)
         try:
             body = await read_body(request, self._max_body_bytes)
+            exchange_of(request).body = body
             if not body.strip():
                 return {}
             _check_content_type(request)

@@ -28,6 +28,7 @@ from trunkline.publishing.bindings.requests import (
     shown_version,
 )
 from trunkline.publishing.errors import A2AError, ErrorKind, a2a_error_of, invalid_params
+from trunkline.publishing.incoming_exchanges import UnsentResponse, exchange_of
 from trunkline.publishing.operations import Caller
 from trunkline.publishing.publications import Publication
 from trunkline.telemetry.metrics import Metrics
@@ -95,7 +96,7 @@ class JsonRpcBinding:
             response, code = _error(request_id, exc, version), str(exc.kind.code)
         except ClientDisconnect:
             # It has gone; the server drops the response.
-            response, code = Response(status_code=400), "disconnected"
+            response, code = UnsentResponse(status_code=400), "disconnected"
         except Exception as exc:  # noqa: BLE001 - no layer outside answers in JSON-RPC; it is logged
             log_failure(request.scope, exc)
             error = A2AError(ErrorKind.INTERNAL_ERROR, "An unexpected error occurred.")
@@ -105,7 +106,9 @@ class JsonRpcBinding:
 
     async def _body(self, request: Request) -> Json:
         try:
-            return decode_json(await read_body(request, self._max_body_bytes))
+            body = await read_body(request, self._max_body_bytes)
+            exchange_of(request).body = body
+            return decode_json(body)
         except MalformedBody as exc:
             raise A2AError(ErrorKind.PARSE_ERROR, exc.message) from exc
         except TrunklineError as exc:

@@ -21,6 +21,7 @@ from trunkline.publishing.bindings.task_lists import TaskLists
 from trunkline.publishing.bindings.v03 import event_v03, message_v03, task_v03
 from trunkline.publishing.cards.pages import CardPages
 from trunkline.publishing.errors import A2AError, ErrorKind, invalid_params
+from trunkline.publishing.incoming_exchanges import exchange_of
 from trunkline.publishing.messages import (
     flag,
     history_length,
@@ -136,8 +137,10 @@ class CallerRequests:
         return await self._bare(asked, task, history)
 
     async def _cancel(self, asked: CallerRequest) -> JsonObject:
-        task = await self._operations.cancel(asked.publication, task_id_in(asked.params), asked.caller)
-        return await self._bare(asked, task, None)
+        cancelled = await self._operations.cancel(asked.publication, task_id_in(asked.params), asked.caller)
+        if cancelled.is_first:
+            exchange_of(asked.http).run_id = cancelled.task.record.id
+        return await self._bare(asked, cancelled.task, None)
 
     async def _bare(self, asked: CallerRequest, task: CallerTask, history: int | None) -> JsonObject:
         shown = await self._operations.shown(task, history=history)
@@ -152,7 +155,7 @@ class CallerRequests:
             version=asked.version,
         )
         try:
-            return await self._operations.send(
+            sent = await self._operations.send(
                 asked.publication,
                 received,
                 asked.caller,
@@ -161,6 +164,14 @@ class CallerRequests:
             )
         except TaskFinished as exc:
             raise invalid_params(exc.message) if asked.is_old else exc from exc
+        if sent.is_new:
+            exchange = exchange_of(asked.http)
+            exchange.run_id = sent.run_id
+            if sent.answered is not None:
+                exchange.step, exchange.attempt, _ = sent.answered.question
+            if push_config is not None:
+                exchange.secrets = push_config.receiver.secrets
+        return sent
 
     async def _stream(self, asked: CallerRequest, wrap: Wrap) -> TaskStream:
         configuration = object_field(asked.params, "configuration") or {}

@@ -42,6 +42,11 @@ class PushReceiver(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     # With which requests are signed.
     secret: str | None = None
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown."""
+        return tuple(text for text in (self.token, self.credentials, self.secret) if text is not None)
+
 
 class PushConfigStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A config as operators see it."""

@@ -103,6 +103,7 @@ API_ACCESS: Sequence[Rule] = (
         symbol="trunkline.api.middleware.key_limits:_ClientLimits.request",
         change=Change("condition", 2, of=4, becomes="False"),
         caught_by=(f"{_KEY_LIMITS}::test_addresses_beyond_the_limit_take_no_memory",),
+        shows="TooManyRequests",
     ),
     Rule(
         name="rate-of-callers-without-a-key",

@@ -240,6 +240,6 @@ def _print_har(exchanges: Sequence[ExchangeResource]) -> None:
 
 def _print_curl(exchanges: Sequence[ExchangeResource]) -> None:
     for exchange in exchanges:
-        # A push was a request by the agent, which only the agent can repeat.
-        if exchange.get("kind") != "push":
+        # Requests to Trunkline can only be repeated by those that have sent them.
+        if exchange.get("kind") not in ("push", "caller"):
             print_text(wire_exchanges.to_curl(cast("JsonObject", exchange)))
