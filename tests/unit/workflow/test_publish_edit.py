@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-<<<<<<<< HEAD:tests/unit/cli/test_publish_edit.py
-from trunkline.cli.publish_edit import with_publish
-========
->>>>>>>> 5aa36bfa (Limit callers without a key and show callers' messages on runs):tests/unit/workflow/test_publish_edit.py
 from trunkline.jsontypes import Json
 from trunkline.workflow.document.parsing import read_document
 from trunkline.workflow.document.publish_edit import with_publish
