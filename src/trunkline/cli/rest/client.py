@@ -178,14 +178,12 @@ class Client(EventCalls, SubscriptionCalls, TriggerCalls):
     # Workflows
 
     def publish_workflow(self, workflow: str, publish: Json) -> SavedWorkflow:
-        """`publish`: None ends it."""
-        path = f"/workflows/{segment(workflow)}/publish"
-        return cast("SavedWorkflow", self._send("PUT", path, {"publish": publish}).value)
+        answer = self._send("PUT", f"/workflows/{segment(workflow)}/publish", {"publish": publish})
+        return cast("SavedWorkflow", answer.value)
 
     def save_workflow(self, text: bytes) -> tuple[SavedWorkflow, bool]:
         """The version that now holds this definition, and whether it is new."""
-        request = RestRequest("POST", f"{API}/workflows", text, {"Content-Type": YAML_TYPE})
-        answer = self._http.send(request)
+        answer = self._http.send(RestRequest("POST", f"{API}/workflows", text, {"Content-Type": YAML_TYPE}))
         return cast("SavedWorkflow", answer.value), answer.status == 201
 
     def workflows(self, *, limit: int | None = None, cursor: str | None = None) -> Page[WorkflowItem]:
@@ -271,14 +269,11 @@ class Client(EventCalls, SubscriptionCalls, TriggerCalls):
     def events(self, run_id: str) -> Page[EventResource]:
         return cast("Page[EventResource]", self._list(f"/runs/{segment(run_id)}/events"))
 
-    # The inbox
-
     def push_configs(self, run_id: str) -> Page[PushConfigResource]:
         return cast("Page[PushConfigResource]", self._list(f"/runs/{segment(run_id)}/push-configs", {}))
 
-    def enable_push_config(self, run_id: str, config: str) -> PushConfigResource:
-        path = f"/runs/{segment(run_id)}/push-configs/{segment(config)}/enable"
-        return cast("PushConfigResource", self._send("POST", path).value)
+    def enable_push_config(self, run_id: str, config: str) -> None:
+        self._send("POST", f"/runs/{segment(run_id)}/push-configs/{segment(config)}/enable")
 
     def delete_push_config(self, run_id: str, config: str) -> None:
         self._send("DELETE", f"/runs/{segment(run_id)}/push-configs/{segment(config)}")

@@ -33,7 +33,7 @@ API_ACCESS: Sequence[Rule] = (
         name="dns-rebinding",
         breaks="A website whose name resolves to this machine can read everything.",
         symbol="trunkline.wiring.system:open_system",
-        change=Change("keyword", 15, of=21, becomes="None"),
+        change=Change("keyword", 17, of=23, becomes="None"),
         caught_by=(f"{_KEYS}::test_without_keys_no_foreign_host_name_is_accepted",),
     ),
     Rule(
