@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -38,6 +40,8 @@ from trunkline.workflow.document.publish_edit import with_publish
 _MAX_COMPILED = 256
 # Of all of them together. A step takes about 7 kB.
 MAX_COMPILED_STEPS = 50_000
+# Child workflows whose outputs are known when a workflow is checked; each may have to be compiled.
+_MAX_OUTPUTS = 20
 
 
 class SaveResult(NamedTuple):
@@ -194,11 +198,24 @@ class Workflows:
             known == agents
             and below.unknown.isdisjoint(child_workflows(loaded.definition))
             and not below.cycles
+            and not below.found
         ):
             return loaded
-        # Read once more for the place of each in the text.
+        # Read once more for the place of each in the text, and with what child workflows put out.
         children = set(child_workflows(loaded.definition)) - below.unknown
-        return await self._work.run(_load, text, source, schemas, known, children, below.cycles)
+        outputs = {} if below.cycles else await self._outputs(below.found)
+        return await self._work.run(_load, text, source, schemas, known, children, below.cycles, outputs)
+
+    async def _outputs(
+        self, found: Mapping[WorkflowReference, WorkflowVersion]
+    ) -> dict[WorkflowReference, CompiledWorkflow]:
+        """The workflows that expressions may read the outputs of, those that are used first first."""
+        outputs: dict[WorkflowReference, CompiledWorkflow] = {}
+        for reference, saved in islice(found.items(), _MAX_OUTPUTS):
+            # What an older version of the program accepted tells nothing.
+            with suppress(Invalid):
+                outputs[reference] = await self.compiled(saved.workflow_id, saved.version)
+        return outputs
 
     async def _reachable(self, definition: WorkflowDefinition) -> _ReachableWorkflows:
         """
@@ -206,7 +223,7 @@ class Workflows:
 
         Two that are saved at the same moment may still make a cycle; then the depth of runs has its limit.
         """
-        below = _ReachableWorkflows(set(), {})
+        below = _ReachableWorkflows(set(), {}, {})
         if not child_workflows(definition):
             return below
         latest = await self._store.workflows.get(definition.name)
@@ -226,6 +243,7 @@ class Workflows:
                 if saved is None:
                     below.unknown.add(child)
                     continue
+                below.found[child] = saved
                 for next_ in child_workflows(definition_from_canonical(saved.canonical)):
                     if next_ not in seen:
                         seen[next_] = child
@@ -237,6 +255,7 @@ class _ReachableWorkflows(NamedTuple):
     unknown: set[WorkflowReference]
     # By the child that the way back begins with.
     cycles: dict[WorkflowReference, str]
+    found: dict[WorkflowReference, WorkflowVersion]
 
 
 def _cycle_text(
@@ -257,6 +276,7 @@ def _load(
     known_agents: Collection[str] | None = None,
     known_workflows: Collection[WorkflowReference] | None = None,
     cycles: Mapping[WorkflowReference, str] = MappingProxyType({}),
+    children: Mapping[WorkflowReference, CompiledWorkflow] = MappingProxyType({}),
 ) -> LoadedWorkflow:
     return load_workflow(
         text,
@@ -266,6 +286,7 @@ def _load(
         known_workflows=known_workflows,
         cycles=cycles,
         known_schemas=schemas,
+        children=children,
     )
 
 

@@ -168,7 +168,7 @@ class CompiledWorkflow:
         self.steps = steps
         self.output = output
         self._input_schema = input_schema
-        self._labels = labels
+        self.labels = labels
         # Of a block that is repeated.
         self.round = round_
         self.publish = publish
@@ -212,11 +212,11 @@ class CompiledWorkflow:
 
     @property
     def has_labels(self) -> bool:
-        return bool(self._labels)
+        return bool(self.labels)
 
     def evaluate_labels(self, scope: Scope) -> dict[str, str]:
         """The labels that a run begins with; raises `Invalid` if they have no usable value."""
-        return evaluate_labels(self._labels, scope, self.definition.name)
+        return evaluate_labels(self.labels, scope, self.definition.name)
 
 
 def compile_definition(definition: WorkflowDefinition, report: ValidationReport) -> CompiledWorkflow:
@@ -370,7 +370,7 @@ def branch_name(index: int) -> str:
     return f"branch-{index + 1}"
 
 
-def _step_path(step: StepDefinition) -> Path:
+def step_path(step: StepDefinition) -> Path:
     """Where the document has a step, or a branch."""
     name, _, number = step.name.partition("-")
     return ("switch", int(number) - 1) if number and name == "branch" else ("steps", step.name)
@@ -400,7 +400,7 @@ def _parts(
     inner: Path | None,
 ) -> _CompiledExpressions:
     """`inner` leads to what is inside the step, from its list of steps; None: as the step does."""
-    path = _step_path(step)
+    path = step_path(step)
     items, item_sites = None, ReadSites()
     if step.for_each is not None:
         place = (*path, "for_each")

@@ -11,6 +11,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.workflow.compile import CompiledWorkflow, compile_definition
 from trunkline.workflow.definition import WorkflowDefinition, WorkflowReference, canonical_form
 from trunkline.workflow.document.parsing import locate_values, read_document
+from trunkline.workflow.types.check import check_types
 from trunkline.workflow.validate import KnownNames, read_definition
 from trunkline.workflow.validation_report import ValidationReport, invalid_error, to_findings
 
@@ -33,6 +34,7 @@ def load_workflow(
     known_workflows: Collection[WorkflowReference] | None = None,
     cycles: Mapping[WorkflowReference, str] = MappingProxyType({}),
     known_schemas: Mapping[str, JsonObject] | None = None,
+    children: Mapping[WorkflowReference, CompiledWorkflow] = MappingProxyType({}),
 ) -> LoadedWorkflow:
     """
     The definition in a text of YAML or JSON, checked as a whole; raises `Invalid` with all findings.
@@ -40,7 +42,7 @@ def load_workflow(
     `source` is the name that messages give the text. Agents that are not among `known_agents`, and workflows
     not among `known_workflows`, are warnings: they may come later. `cycles`: the workflows that lead back to this one,
     and how. `known_schemas`: the saved JSON Schemas that steps may refer to; a reference becomes the schema. None: a
-    reference stays one.
+    reference stays one. `children`: what the outputs of child workflows are known by.
     """
     document = read_document(text, source)
     report = ValidationReport()
@@ -50,9 +52,12 @@ def load_workflow(
         report,
     )
     if definition is not None:
-        problem = compile_definition(definition, report).input_schema_problem
+        workflow = compile_definition(definition, report)
+        problem = workflow.input_schema_problem
         if problem is not None:
             report.error(("input",), problem)
+        if not report.errors and not document.problems:
+            check_types(workflow, report, children)
     places = locate_values(document.text) if report.errors or report.warnings else {}
     found = [*document.problems, *to_findings(report.errors, document.text, places)]
     if definition is None or found:

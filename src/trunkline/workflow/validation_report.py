@@ -62,8 +62,8 @@ class ValidationReport:
     ) -> None:
         self.errors.append(ReportedProblem((*self._path, *path), message, on_key, excerpt))
 
-    def warning(self, path: Path, message: str) -> None:
-        self.warnings.append(ReportedProblem((*self._path, *path), message, on_key=False, excerpt=None))
+    def warning(self, path: Path, message: str, *, excerpt: ExpressionPosition | None = None) -> None:
+        self.warnings.append(ReportedProblem((*self._path, *path), message, on_key=False, excerpt=excerpt))
 
 
 def to_findings(notes: list[ReportedProblem], text: str, places: SourceLocations) -> list[Finding]:

@@ -8,6 +8,7 @@ from tests.resources import read_resource
 from trunkline.api.resources.workflows import SavedWorkflow, WorkflowPage, WorkflowResource
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import RunningSystem
+from trunkline.testing.system import objects_in
 
 pytestmark = pytest.mark.anyio
 
@@ -117,3 +118,22 @@ async def test_lists_are_paged(system: RunningSystem) -> None:
     assert [workflow["version"] for workflow in versions["items"]] == [2]
     older = await system.call("GET", f"/workflows/a/versions?limit=1&cursor={versions['next_cursor']}")
     assert [workflow["version"] for workflow in read_resource(WorkflowPage, older.body)["items"]] == [1]
+
+
+async def test_expressions_are_checked_with_the_outputs_of_child_workflows(system: RunningSystem) -> None:
+    await system.save({"name": "below", "steps": {"a": {"set": {"total": 1}}}})
+    text = """name: above
+input: {type: object, properties: {city: {type: string}}}
+steps:
+  c: {workflow: below, input: "${ input.city }"}
+  d: {set: {x: "${ steps.c.output.totl }"}}
+"""
+    refused = await system.call("POST", "/workflows", text.encode(), {"Content-Type": "application/yaml"})
+    (error,) = objects_in(refused.json["errors"])
+    assert (refused.status, error["line"], error["column"]) == (422, 5, 20)
+    assert error["message"] == "steps.c.output cannot have 'totl'; it has total; did you mean 'total'?"
+    right = text.replace("totl", "total").encode()
+    saved = await system.call("POST", "/workflows", right, {"Content-Type": "application/yaml"})
+    (warning,) = objects_in(saved.json["warnings"])
+    assert (saved.status, warning["path"], warning["line"]) == (201, "steps.c.input", 4)
+    assert warning["message"] == "input.city may be missing; test it first: has(input.city)"

@@ -54,12 +54,12 @@ _REFUSALS = (RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
 class CelExpression:
     """An expression that needs CEL."""
 
-    __slots__ = ("_compiled", "_loops", "_tree", "_wanted", "reads", "reads_of_variables", "source")
+    __slots__ = ("_compiled", "_loops", "_wanted", "reads", "reads_of_variables", "source", "tree")
 
     def __init__(self, source: str, compiled: cel.Expression, tree: Node) -> None:
         self.source = source
         self._compiled = compiled
-        self._tree = tree
+        self.tree = tree
         self._loops = has_comprehension(tree)
         self.reads_of_variables = tuple(variable_reads(tree))
         self._wanted = tuple(wanted_keys(self.reads_of_variables).items())
@@ -92,7 +92,7 @@ class CelExpression:
             total += measure(value).size
         if self._loops or total * len(self.reads_of_variables) * _LEVELS > BUDGET:
             weights = {(root, keys): _size_of(bound[root], keys) for root, keys, _ in self.reads_of_variables}
-            return CostEstimate(weights).check(self._tree)
+            return CostEstimate(weights).check(self.tree)
         return total
 
 

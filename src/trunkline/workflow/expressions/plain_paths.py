@@ -38,27 +38,27 @@ _MAX_KEYS_SHOWN = 10
 class PlainPath:
     """A path that is followed key by key."""
 
-    __slots__ = ("_keys", "_root", "reads", "source")
+    __slots__ = ("keys", "reads", "root", "source")
 
     def __init__(self, source: str, root: str, keys: tuple[str | int, ...]) -> None:
         self.source = source
         self.reads = frozenset({root})
-        self._root = root
-        self._keys = keys
+        self.root = root
+        self.keys = keys
 
     @property
     def reads_of_variables(self) -> tuple[VariableRead, ...]:
         """What is read, up to the first element of a list."""
         names: list[str] = []
-        for key in self._keys:
+        for key in self.keys:
             if isinstance(key, int):
                 break
             names.append(key)
-        return (VariableRead(self._root, tuple(names)),)
+        return (VariableRead(self.root, tuple(names)),)
 
     def evaluate(self, scope: Scope, budget: object = None) -> Json:  # noqa: ARG002 - it makes nothing
-        value = scope(self._root)
-        for key in self._keys:
+        value = scope(self.root)
+        for key in self.keys:
             if isinstance(value, dict) and key in value:
                 # A dict of JSON has no integer keys, so this key is a name.
                 value = value[key]  # pyright: ignore[reportArgumentType]
@@ -66,7 +66,7 @@ class PlainPath:
                 value = value[key]
             else:
                 raise ExpressionError(
-                    explain_missing(scope, self._root, self._keys) or "the path does not exist", self.source
+                    explain_missing(scope, self.root, self.keys) or "the path does not exist", self.source
                 )
         return value
 

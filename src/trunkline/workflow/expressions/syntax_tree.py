@@ -77,31 +77,76 @@ def read_tree(serialized: bytes) -> Node:
 
 def variable_reads(node: Node) -> Iterator[VariableRead]:
     """Everything that an expression reads, in the order of its text."""
+    if isinstance(node, VariableRead):
+        yield node
+    for part in _parts(node):
+        yield from variable_reads(part)
+
+
+# They may have a value though one of their arguments has none.
+_LENIENT = frozenset({"_&&_", "_||_", "@not_strictly_false"})
+_CONDITIONAL = "_?_:_"
+_COMPARISONS = frozenset({"_==_", "_!=_"})
+_MEMBERSHIP = frozenset({"@in", "_in_", "in"})
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    match node:
+        case MemberAccess(whole):
+            return (whole,)
+        case FunctionCall(_, children) | LiteralNode(children):
+            return children
+        case Comprehension(_, over, start, step, result):
+            return (over, start, step, result)
+        case ConstantNode() | MacroVariable() | VariableRead():
+            return ()
+
+
+def strict_reads(node: Node) -> Iterator[VariableRead]:
+    """What an evaluation reads in any case: where that has no value, neither has the expression."""
     match node:
         case VariableRead():
             yield node
-        case MemberAccess(whole):
-            yield from variable_reads(whole)
-        case FunctionCall(_, children) | LiteralNode(children):
-            for child in children:
-                yield from variable_reads(child)
-        case Comprehension(_, over, start, step, result):
-            for child in (over, start, step, result):
-                yield from variable_reads(child)
-        case ConstantNode() | MacroVariable():
             return
+        case FunctionCall(function, children):
+            # The condition alone decides which of the others is read.
+            parts = children[:1] if function == _CONDITIONAL else () if function in _LENIENT else children
+        case Comprehension(_, over, _, _, _):
+            # The list may be empty.
+            parts = (over,)
+        case _:
+            parts = _parts(node)
+    for part in parts:
+        yield from strict_reads(part)
+
+
+class TestedPath(NamedTuple):
+    """A path for which an expression asks: with `has` or `in`, or by a comparison, perhaps with null."""
+
+    variable: str
+    keys: tuple[str, ...]
+    only_compared: bool = False
+
+
+def tested_paths(node: Node) -> Iterator[TestedPath]:
+    match node:
+        case VariableRead(variable, keys, True):
+            yield TestedPath(variable, keys)
+        case FunctionCall(function, (ConstantNode(text), VariableRead(variable, keys))) if (
+            function in _MEMBERSHIP
+        ):
+            yield TestedPath(variable, (*keys, text))
+        case FunctionCall(function, children) if function in _COMPARISONS:
+            read = (each for each in children if isinstance(each, VariableRead))
+            yield from (TestedPath(each.variable, each.keys, only_compared=True) for each in read)
+        case _:
+            pass
+    for part in _parts(node):
+        yield from tested_paths(part)
 
 
 def has_comprehension(node: Node) -> bool:
-    match node:
-        case Comprehension():
-            return True
-        case MemberAccess(whole):
-            return has_comprehension(whole)
-        case FunctionCall(_, children) | LiteralNode(children):
-            return any(has_comprehension(child) for child in children)
-        case ConstantNode() | MacroVariable() | VariableRead():
-            return False
+    return isinstance(node, Comprehension) or any(map(has_comprehension, _parts(node)))
 
 
 def _node(data: bytes, local: frozenset[str]) -> Node:

@@ -7,14 +7,14 @@ expression is returned as it is, the same object every time: callers encode resu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.document.locations import ExpressionPosition, Path
-from trunkline.workflow.expressions.cel_compiler import CelCompiler, Expression
+from trunkline.workflow.expressions.cel_compiler import CelCompiler, CelExpression, Expression
 from trunkline.workflow.expressions.cost_limits import BUDGET, EvaluationBudget
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
 from trunkline.workflow.expressions.interpolation import split_expressions
@@ -43,77 +43,136 @@ class _ConstantValue:
 
 class _TextTemplate:
     def __init__(self, parts: list[str | Expression], source: str) -> None:
-        self._parts = parts
-        self._source = source
+        self.parts = parts
+        self.source = source
 
     def evaluate(self, scope: Scope, budget: EvaluationBudget) -> Json:
         texts = [
-            part if isinstance(part, str) else _as_text(part.evaluate(scope, budget)) for part in self._parts
+            part if isinstance(part, str) else _as_text(part.evaluate(scope, budget)) for part in self.parts
         ]
         if sum(map(len, texts)) > BUDGET:
             raise ExpressionError(
-                f"the resulting text would be larger than {BUDGET >> 20} MiB", self._source[:200]
+                f"the resulting text would be larger than {BUDGET >> 20} MiB", self.source[:200]
             )
         return "".join(texts)
 
 
 class _ObjectTemplate:
     def __init__(self, parts: list[tuple[str, _TemplateNode]]) -> None:
-        self._parts = parts
+        self.parts = parts
 
     def evaluate(self, scope: Scope, budget: EvaluationBudget) -> Json:
-        return {key: part.evaluate(scope, budget) for key, part in self._parts}
+        return {key: part.evaluate(scope, budget) for key, part in self.parts}
 
 
 class _ListTemplate:
     def __init__(self, parts: list[_TemplateNode]) -> None:
-        self._parts = parts
+        self.parts = parts
 
     def evaluate(self, scope: Scope, budget: EvaluationBudget) -> Json:
-        return [part.evaluate(scope, budget) for part in self._parts]
+        return [part.evaluate(scope, budget) for part in self.parts]
+
+
+class ObjectParts(NamedTuple):
+    parts: Sequence[tuple[str, object]]
+
+
+class ListParts(NamedTuple):
+    parts: Sequence[object]
+
+
+TemplateContent: TypeAlias = ObjectParts | ListParts | PlainPath | str | float | bool | None
+
+
+def content_of(part: object) -> TemplateContent:
+    """
+    What a part of a template consists of: of a text with expressions, its source; of a constant, itself.
+
+    None stands for null, and for what is not known before an evaluation.
+    """
+    match part:
+        case _ObjectTemplate():
+            return ObjectParts(part.parts)
+        case _ListTemplate():
+            return ListParts(part.parts)
+        case _TextTemplate():
+            return part.source
+        case _ConstantValue():
+            return _constant_content(part.value)
+        case PlainPath():
+            return part
+        case _:
+            return None
+
+
+def _constant_content(value: Json) -> TemplateContent:
+    match value:
+        case dict():
+            return ObjectParts([(name, _ConstantValue(each)) for name, each in value.items()])
+        case list():
+            return ListParts([_ConstantValue(each) for each in value])
+        case _:
+            return value
+
+
+def expressions_in(part: object, path: Path) -> Iterator[tuple[Path, Expression]]:
+    """The expressions of a part of a template that is found at this path, each with its own."""
+    match part:
+        case PlainPath() | CelExpression():
+            yield path, part
+        case _TextTemplate():
+            yield from ((path, each) for each in part.parts if not isinstance(each, str))
+        case _ObjectTemplate():
+            for key, each in part.parts:
+                yield from expressions_in(each, (*path, key))
+        case _ListTemplate():
+            for index, each in enumerate(part.parts):
+                yield from expressions_in(each, (*path, index))
+        case _:
+            return
 
 
 class Template:
     """A value that is worked out from what `reads` names."""
 
-    __slots__ = ("_part", "reads")
+    __slots__ = ("part", "reads")
 
     def __init__(self, part: _TemplateNode, reads: frozenset[str]) -> None:
         self.reads = reads
-        self._part = part
+        self.part = part
 
     def evaluate(self, scope: Scope) -> Json:
         """Raises `ExpressionError` if an expression in it has no value, or all of them together cost too much."""
-        return self._part.evaluate(scope, EvaluationBudget())
+        return self.part.evaluate(scope, EvaluationBudget())
 
 
 class Condition:
     """A question that is answered with true or false, or with an error."""
 
-    __slots__ = ("_earlier", "_expression", "reads")
+    __slots__ = ("_earlier", "expression", "reads")
 
     def __init__(self, expression: Expression | None, earlier: tuple[str, ...] = ()) -> None:
         """`earlier`: the steps all of which must have been skipped; without an expression, nothing else is asked."""
-        self._expression = expression
+        self.expression = expression
         self._earlier = tuple(f"steps.{step}" for step in earlier)
         self.reads = frozenset(self._earlier).union(() if expression is None else expression.reads)
 
     def behind(self, earlier: tuple[str, ...]) -> Condition:
         """The same, of a branch that runs only if none of those before it does."""
-        return Condition(self._expression, earlier)
+        return Condition(self.expression, earlier)
 
     def holds(self, scope: Scope) -> bool:
         for variable in self._earlier:
             step = scope(variable)
             if not isinstance(step, dict) or step["status"] != "SKIPPED":
                 return False
-        if self._expression is None:
+        if self.expression is None:
             return True
-        value = self._expression.evaluate(scope)
+        value = self.expression.evaluate(scope)
         if not isinstance(value, bool):
             shown = msgspec.json.encode(value).decode(errors="replace")[:40]
             raise ExpressionError(
-                f"a condition must be true or false, but this is {shown}", self._expression.source
+                f"a condition must be true or false, but this is {shown}", self.expression.source
             )
         return value
 
