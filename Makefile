@@ -6,9 +6,9 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # The tests start many processes. Compile their modules only once.
 unexport PYTHONDONTWRITEBYTECODE
 CORES := $(shell nproc 2>/dev/null || echo 2)
-# Tests often wait, mostly for Kafka, so run two more test processes than there are cores.
-JOBS ?= $(shell expr $(CORES) + 2)
-CRASH_JOBS ?= $(shell expr $(CORES) + 1)
+# Tests wait for two fifths of their time, mostly for Kafka, so run more test processes than there are cores.
+JOBS ?= $(shell expr $(CORES) + 3)
+CRASH_JOBS ?= $(shell expr $(CORES) + 2)
 
 .PHONY: help setup ui ui-types ui-lint demo demo-zones up up-distributed services image interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
 
@@ -66,7 +66,7 @@ interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and langu
 
 # Types and web UI are checked while the other tests run, because a browser mostly waits; their output is printed at the
 # end. The crash tests come last, because they need a machine that is not overloaded. Mostly they wait for leases and
-# restarts, so they use one more test process than there are cores.
+# restarts, so they use two more test processes than there are cores.
 TYPES := $(VENV)/types.txt
 PAGES := $(VENV)/pages.txt
 test: $(VENV)/.ready-dev  ## run all checks and tests

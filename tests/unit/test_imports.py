@@ -68,3 +68,14 @@ def test_the_program_starts_with_these_packages_and_no_others() -> None:
     installed = {name for name in done.stdout.split() if not name.startswith("_")}
     assert installed - USED_AT_START == set()
     assert "msgspec" in installed
+
+
+def test_a_zone_loads_neither_the_store_of_runs_nor_the_state_machine() -> None:
+    code = "import sys, trunkline.zones; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    unused = (
+        "trunkline.stores.sqlite.store",
+        "trunkline.stores.base",
+        "trunkline.machine",
+    )
+    assert [name for name in done.stdout.split() if name.startswith(unused)] == []
