@@ -55,6 +55,7 @@ up-distributed: setup services  ## run each role as a process with PostgreSQL an
 services:  ## download Kafka; where apt-get is available, also install PostgreSQL, Java, Maven, Chromium and buildah
 	@deploy/local/install.sh
 	@$(PYTHON) -m deploy.local.jars
+	@$(PYTHON) -m deploy.local.class_archive
 	@$(PYTHON) -m deploy.local.buildah
 
 # IMAGE_FLAGS=--publish pins the base image by its digest.

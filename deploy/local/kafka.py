@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import random
 import signal
@@ -73,11 +74,15 @@ SHORT_SESSION = {"broker.heartbeat.interval.ms": "500", "broker.session.timeout.
 class KafkaProcess:
     """A running broker; made by `start_kafka`."""
 
-    def __init__(self, folder: Path, *, place: KafkaPlace, heap: str, quick: bool) -> None:
+    def __init__(
+        self, folder: Path, *, place: KafkaPlace, heap: str, quick: bool, write_classes: Path | None
+    ) -> None:
         self._folder = folder
         self._place = place
+        archiving = [] if write_classes is None else [f"-XX:ArchiveClassesAtExit={write_classes}"]
         self._command = [
             *_jvm(heap, quick=quick),
+            *archiving,
             f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.xml')}",
             "kafka.Kafka",
             str(_properties_file(folder)),
@@ -152,13 +157,15 @@ def start_kafka(
     properties: Mapping[str, str] | None = None,
     secure_protocol: str | None = None,
     quick: bool = True,
+    write_classes: Path | None = None,
 ) -> KafkaProcess:
     """
     A broker that is ready, with its data, settings and log in `folder`.
 
     `properties` add to the broker's settings or replace them. `secure_protocol` (SSL, SASL_PLAINTEXT, SASL_SSL) adds
     a listener named SECURE, to be set up by `listener.name.secure.…`. `quick` is for a short life: a benchmark wants
-    the JVM's better compiler. Raises `ServiceMissing` or `ServiceFailed`.
+    the JVM's better compiler. `write_classes`: the file that gets its classes when it stops (`class_archive.py`).
+    Raises `ServiceMissing` or `ServiceFailed`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, _PORT_ATTEMPTS + 1):
@@ -166,7 +173,7 @@ def start_kafka(
         _write_properties(folder, place, secure_protocol, properties or {})
         _format(folder)
         try:
-            return KafkaProcess(folder, place=place, heap=heap, quick=quick)
+            return KafkaProcess(folder, place=place, heap=heap, quick=quick, write_classes=write_classes)
         except ServiceFailed as failure:
             collided = any(words in str(failure) for words in _PORT_TAKEN)
             if not collided or port is not None or attempt == _PORT_ATTEMPTS:
@@ -188,8 +195,17 @@ def answers(place: KafkaPlace) -> bool:
     return len(head) == 16 and struct.unpack(">iiii", head)[2:] == (1, place.node)
 
 
+def class_archive() -> Path:
+    """Where the classes of a broker are, as this JVM maps them into its memory; they may not be there."""
+    # The JVM takes no classes that another one has written, or that come from other jars.
+    written_for = hashlib.sha256(f"{java()} {kafka_jars()}".encode()).hexdigest()[:12]
+    return kafka_jars().with_name(f"kafka-classes-{written_for}.jsa")
+
+
 def _jvm(heap: str, *, quick: bool) -> list[str]:
     flags = _QUICK if quick else ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djava.awt.headless=true")
+    if quick and class_archive().exists():
+        flags = (*flags, f"-XX:SharedArchiveFile={class_archive()}")
     return [java(), *flags, f"-Xms{heap}", f"-Xmx{heap}", "-cp", f"{kafka_jars()}{os.sep}*"]
 
 

@@ -12,11 +12,12 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from deploy.local.class_archive import write_class_archive
 from deploy.local.errors import ServiceFailed, ServiceMissing
 from deploy.local.jars import java
-from deploy.local.kafka import start_kafka
+from deploy.local.kafka import class_archive, start_kafka
 from deploy.local.processes import wait_until
-from tests.services import private_kafka, wait_for_futures
+from tests.services import needed, private_kafka, wait_for_futures
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60.0
@@ -42,6 +43,14 @@ def test_a_killed_broker_comes_back_at_the_same_address_with_its_records() -> No
         assert record.value() == b"still here"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="what another process has mapped is read from /proc")
+def test_a_broker_maps_the_classes_that_another_one_has_written() -> None:
+    with needed():
+        write_class_archive()
+    with private_kafka() as kafka:
+        assert str(class_archive()) in Path(f"/proc/{kafka.pid}/maps").read_text()
+
+
 def test_a_broker_whose_port_is_taken_says_so(tmp_path: Path, kafka_servers: str) -> None:
     taken = int(kafka_servers.rsplit(":", 1)[1])
     with pytest.raises(ServiceFailed, match=r"(?s)ended before it was ready.*BindException"):
@@ -52,7 +61,7 @@ def test_a_broker_is_gone_when_the_process_that_started_it_is_killed(
     tmp_path: Path, kafka_servers: str
 ) -> None:
     program = (
-        "import sys, pathlib, signal; from deploy.local.kafka import start_kafka;"
+        "import sys, pathlib, signal; from deploy.local.kafka import class_archive, start_kafka;"
         "print(start_kafka(pathlib.Path(sys.argv[1])).pid, flush=True); signal.pause()"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
