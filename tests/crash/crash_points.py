@@ -64,6 +64,8 @@ TRIGGER_POINTS = ("triggers.claim_due", "triggers.put_firings", "triggers.update
 # What has happened starts a run.
 # A run that flow control holds back.
 GATE_POINTS = ("start_queue.put", "start_queue.claim", "start_queue.runs_ended")
+# A page of a bulk operation.
+JOB_POINTS = ("jobs.put", "jobs.claim", "jobs.write", "runs.delete_lowest")
 PENDING_FIRING_POINTS = ("triggers.note_run_ends", "triggers.take_pending")
 # A change is reported, and its delivery is sent.
 SUBSCRIPTION_POINTS = (
@@ -96,6 +98,7 @@ _WATCHED = frozenset(
         *PENDING_FIRING_POINTS,
         *SUBSCRIPTION_POINTS,
         *GATE_POINTS,
+        *JOB_POINTS,
         *EVENT_POINTS,
         *STOP_POINTS,
         *BREAKER_POINTS,

@@ -26,6 +26,7 @@ from tests.sabotage.rules_by_area.runs.blocks import BLOCKS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
 from tests.sabotage.rules_by_area.runs.human_tasks import HUMAN_TASKS
+from tests.sabotage.rules_by_area.runs.jobs import JOBS
 from tests.sabotage.rules_by_area.runs.output_schemas import OUTPUT_SCHEMAS
 from tests.sabotage.rules_by_area.runs.published_tasks import PUBLISHED_TASKS
 from tests.sabotage.rules_by_area.runs.received_events import RECEIVED_EVENTS
@@ -55,6 +56,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Human tasks": HUMAN_TASKS,
         "Received events": RECEIVED_EVENTS,
         "Labels": RUN_LABELS,
+        "Bulk operations": JOBS,
         "Output schemas": OUTPUT_SCHEMAS,
         "Claims and results": CLAIMS,
         "Agent limits": AGENT_LIMITS,

@@ -411,6 +411,27 @@ def test_the_way_back_leads_to_the_run_that_was_opened(page: Page, runs_system: 
     expect(page.get_by_role("heading", name="Runs")).to_be_focused()
 
 
+def test_an_action_on_all_matching_runs_is_counted_confirmed_and_followed(
+    page: Page, runs_system: RunsSystem
+) -> None:
+    runs = [runs_system.run("labelled") for _ in range(2)]
+    page.goto("/runs?workflow=labelled")
+    page.get_by_test_id("act-on-matching").click()
+    page.get_by_test_id("matching-action").click()
+    page.get_by_role("option", name="Label").click()
+    page.get_by_test_id("matching-label").fill("state:checked")
+    page.get_by_test_id("count-matching").click()
+    total = len(ids(page))
+    expect(page.get_by_test_id("matching-count")).to_have_text(f"{total} runs to label")
+    check_appearance(page, "runs-act-on-matching")
+    page.get_by_test_id("confirm-matching").click()
+    expect(page.get_by_test_id("matching-progress")).to_have_text(f"{total} runs labelled.")
+    page.get_by_test_id("close-matching").click()
+    for run in runs:
+        expect(row(page, run)).to_contain_text("checked")
+    assert runs_system.client.run(runs[0])["labels"]["state"] == "checked"
+
+
 def test_many_runs_are_cancelled_at_once(page: Page, runs_system: RunsSystem) -> None:
     done = runs_system.run("weather")
     slow = [runs_system.start("slow") for _ in range(3)]

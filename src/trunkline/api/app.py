@@ -23,6 +23,7 @@ from trunkline.api.routes.dead_letters import dead_letter_operations
 from trunkline.api.routes.documents import document_operations
 from trunkline.api.routes.hooks import hook_operations
 from trunkline.api.routes.inbox import inbox_operations
+from trunkline.api.routes.jobs import job_operations
 from trunkline.api.routes.keys import key_operations
 from trunkline.api.routes.push_configs import push_config_operations
 from trunkline.api.routes.run_control import run_control_operations
@@ -57,6 +58,7 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
         *activity_operations(services),
         *agent_test_call_operations(services),
         *run_control_operations(services),
+        *job_operations(services),
         *run_operations(services),
         *run_log_operations(services),
         *push_config_operations(services),

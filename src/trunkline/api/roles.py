@@ -47,6 +47,11 @@ ROLES: dict[str, KeyRole | None] = {
     "POST /api/v1/runs/{run}/pause": "operator",
     "POST /api/v1/runs/{run}/resume": "operator",
     "POST /api/v1/runs/{run}/retry": "operator",
+    # Deleting requires admin.
+    "POST /api/v1/runs/bulk": "operator",
+    "GET /api/v1/jobs": "viewer",
+    "GET /api/v1/jobs/{job}": "viewer",
+    "POST /api/v1/jobs/{job}/cancel": "operator",
     "POST /api/v1/runs/{run}/push-configs/{config}/enable": "operator",
     "DELETE /api/v1/runs/{run}/push-configs/{config}": "operator",
     "POST /api/v1/runs/{run}/steps/{step}/reply": "operator",

@@ -25,6 +25,7 @@ from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import SystemMonitor
 from trunkline.services.people.answer_links import AnswerLinks
 from trunkline.services.people.answers import HumanTaskAnswers
+from trunkline.services.runs.bulk import BulkOperations
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.labels import RunLabels
 from trunkline.services.runs.queries import RunQueries
@@ -108,6 +109,7 @@ class Services(Probes):
     runs: Runs
     run_queries: RunQueries
     run_labels: RunLabels
+    bulk_operations: BulkOperations
     triggers: Triggers
     webhooks: Webhooks
     subscriptions: Subscriptions

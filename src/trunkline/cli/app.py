@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "system": ("system:system", "Show the status of the system: dependencies, processes and queues."),
     "run": ("run:run", "Run a workflow."),
     "runs": ("runs:app", "Find, inspect and control runs."),
+    "jobs": ("jobs:app", "List, show and cancel jobs, which do bulk operations on runs."),
     "inbox": ("inbox:app", "List and answer steps that wait for a person."),
     "apply": ("apply:apply", "Apply agents, workflows, triggers and subscriptions from files and folders."),
     "events": ("events:app", "Send events to steps that wait for them, and list events."),

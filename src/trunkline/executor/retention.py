@@ -1,6 +1,6 @@
 """
 Retention: deletes what is old enough, in small batches: finished runs with their files, firings of
-triggers, deliveries of subscriptions, agent activity, audit entries, received events.
+triggers, deliveries of subscriptions, jobs, agent activity, audit entries, received events.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _ENTRIES_A_BATCH = 500
 _ROUND = timedelta(seconds=60)
 # Deliveries of subscriptions are kept for no longer than this.
 DELIVERIES = timedelta(days=7)
+# Of jobs that have ended.
+JOBS = timedelta(days=30)
 # As long as they are tried, with room for one that is sent again by hand.
 _SHORTEST_DELIVERIES = timedelta(days=2)
 # What agents had to do is shown minute by minute for no longer than this.
@@ -53,12 +55,13 @@ class Retention:
         self._pause = pause.total_seconds()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until `stopping`; a period of 0 keeps everything but deliveries, which have a limit of their own."""
+        """Until `stopping`; a period of 0 keeps everything but deliveries and jobs, which have limits of their own."""
         while not stopping.is_set():
             try:
                 if self._keep:
                     await self._delete_old(stopping)
                 await self._delete_old_deliveries(stopping)
+                await self._delete_old_jobs(stopping)
                 if self._keep_audit:
                     await self._delete_old_audit(stopping)
                 if self._keep_events:
@@ -101,6 +104,13 @@ class Retention:
         while not stopping.is_set():
             async with self._store.transaction() as tx:
                 deleted = await tx.subscriptions.forget_deliveries(after(tx.now, -keep), _ENTRIES_A_BATCH)
+            if deleted < _ENTRIES_A_BATCH:
+                return
+
+    async def _delete_old_jobs(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            async with self._store.transaction() as tx:
+                deleted = await tx.jobs.delete(after(tx.now, -JOBS), _ENTRIES_A_BATCH)
             if deleted < _ENTRIES_A_BATCH:
                 return
 

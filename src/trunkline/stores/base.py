@@ -37,6 +37,7 @@ from trunkline.stores.port.agents.registry import (
     RecordedCallEnd,
 )
 from trunkline.stores.port.automation.callbacks import CallbackReads, CallbackWrites
+from trunkline.stores.port.automation.jobs import JobReads, JobWrites
 from trunkline.stores.port.automation.received_events import ReceivedEventReads, ReceivedEventWrites
 from trunkline.stores.port.automation.subscriptions import SubscriptionReads, SubscriptionWrites
 from trunkline.stores.port.automation.triggers import (
@@ -240,6 +241,9 @@ class Transaction(Protocol):
     def schemas(self) -> SchemaWrites: ...
 
     @property
+    def jobs(self) -> JobWrites: ...
+
+    @property
     def audit(self) -> AuditWrites: ...
 
     @property
@@ -316,6 +320,9 @@ class Store(Protocol):
 
     @property
     def schemas(self) -> SchemaReads: ...
+
+    @property
+    def jobs(self) -> JobReads: ...
 
     @property
     def audit(self) -> AuditReads: ...

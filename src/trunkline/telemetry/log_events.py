@@ -49,6 +49,8 @@ RECORDED_CALL_REPEATED = "recorded_call_repeated"
 RUN_STARTED = "run_started"
 RUN_FINISHED = "run_finished"
 RUN_POISONED = "run_poisoned"
+JOB_ENDED = "job_ended"
+JOB_FAILED = "job_failed"
 
 # callbacks
 CALLBACKS_FAILED = "callbacks_failed"

@@ -95,6 +95,8 @@ class ProcessContext:
     event_sources: Sequence[EventSource]
     watchers: RunWatchers = field(default_factory=RunWatchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    # Set when this process has accepted a job.
+    job_queued: asyncio.Event = field(default_factory=asyncio.Event)
 
     def loop(self) -> CommitLoop:
         return CommitLoop(self.store, self.clock, self.metrics, gathers=self.settings.uses_kafka)

@@ -29,6 +29,7 @@ from trunkline.bridge.migration.dialect_changes import DialectChanges
 from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
 from trunkline.bridge.task_claimer import TaskClaimer
+from trunkline.executor.bulk_jobs import BulkJobs
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
 from trunkline.executor.event_triggers import EventTriggers
@@ -176,7 +177,7 @@ class BridgeRole:
 class ExecutorRole:
     """The executor's parts."""
 
-    def __init__(self, context: ProcessContext, messaging: Messaging) -> None:
+    def __init__(self, context: ProcessContext, messaging: Messaging, loop: CommitLoop) -> None:
         timers = Timers()
         self.gates = StartGates()
         schedules = Schedules(context.triggered_runs, self.gates, context.metrics)
@@ -205,6 +206,19 @@ class ExecutorRole:
             keep_audit=context.settings.audit_retention,
             keep_events=context.settings.event_retention,
         )
+        self.bulk_jobs = BulkJobs(
+            context.store,
+            context.workflows,
+            context.routing,
+            context.clock,
+            context.metrics,
+            context.watchers,
+            loop,
+            queued=context.job_queued,
+            blobs=context.blobs,
+            claim_lasts=context.interceptors.timeouts.job_claim,
+            owns_store=not context.settings.uses_postgres,
+        )
 
 
 class ProcessRoles:
@@ -222,7 +236,7 @@ class ProcessRoles:
         self.sources = sources
         self.front = context.loop()
         self._back = self.front if messaging.broker.hands_over_in_transaction else context.loop()
-        self.executor = ExecutorRole(context, messaging) if "executor" in roles else None
+        self.executor = ExecutorRole(context, messaging, self.front) if "executor" in roles else None
         self.intake = Intake(self.front, self._start_queued) if "api" in roles else None
         self._has_sources = "executor" in roles and bool(context.event_sources)
         receives_events = "api" in roles or self._has_sources

@@ -25,6 +25,7 @@ from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import Deployment, SystemMonitor
 from trunkline.services.people.answer_links import AnswerLinks
 from trunkline.services.people.answers import HumanTaskAnswers
+from trunkline.services.runs.bulk import BulkOperations
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.labels import RunLabels
@@ -167,6 +168,7 @@ def api_services(
         ),
         blobs=context.blobs,
         run_labels=RunLabels(context.store, context.watchers),
+        bulk_operations=BulkOperations(context.store, context.job_queued.set),
         inbox=inbox,
         answer_links=AnswerLinks(
             context.store,

@@ -162,6 +162,7 @@ async def _running(process_roles: ProcessRoles) -> AsyncGenerator[None]:
         group.create_task(context.watchers.close_at(context.stopping))
         if process_roles.executor is not None:
             group.create_task(process_roles.executor.retention.run(context.stopping))
+            group.create_task(process_roles.executor.bulk_jobs.run(context.stopping))
         try:
             yield
         finally:

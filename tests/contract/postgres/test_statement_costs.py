@@ -42,6 +42,7 @@ from trunkline.machine.state import StepState
 from trunkline.messages import Dispatch, OutgoingMessage
 from trunkline.stores.base import ExchangeRecord, RecordedCallEnd, Store, Transaction
 from trunkline.stores.port.agents.activity import ActivityWrites, AgentMinute, minute_of
+from trunkline.stores.port.automation.jobs import JobPage, NewJob
 from trunkline.stores.port.automation.triggers import RunEnd
 from trunkline.stores.port.input_queue import InputQueueWrites, TimerWrites
 from trunkline.stores.port.messaging import DispatchWrites, ExchangeWrites, OutboxWrites
@@ -132,7 +133,8 @@ class WorkingSystem:
             await tx.timers.fire_due(LIMIT)
             await tx.timers.next_due()
             await tx.runs.unknown([run_id(n) for n in FEW])
-            await tx.runs.set_labels(run_id(1), await tx.runs.labels(run_id(1)) or {"a": "b"})
+            labels = await tx.runs.labels([run_id(1)])
+            await tx.runs.set_labels({run_id(1): labels[run_id(1)] or {"a": "b"}})
             woken = await tx.input_queue.claim_runs(LIMIT)
             await tx.runs.load([run.run_id for run in woken])
             rows = {run.run_id: [row for row, _ in run.items] for run in woken}
@@ -251,6 +253,16 @@ class WorkingSystem:
             oldest = after(NOW, -timedelta(microseconds=RUNS - LIMIT))
             assert await tx.runs.delete_finished(oldest, LIMIT) == LIMIT
             await tx.audit.delete(NOW, LIMIT)
+            assert len(await tx.runs.delete_lowest([run_id(n) for n in FEW], LIMIT)) == 0
+            job = NewJob(id=new_id(), request=b"{}", progress=b"{}")
+            assert await tx.jobs.put(job, most_unfinished=LIMIT)
+        assert await self._store.jobs.are_due()
+        async with self.turn() as tx:
+            claimed = await tx.jobs.claim(LEASE)
+            assert claimed is not None
+            page = JobPage(id=claimed.id, epoch=claimed.epoch, status="COMPLETED", progress=b"{}")
+            assert await tx.jobs.write(page)
+            await tx.jobs.delete(NOW, LIMIT)
             await tx.processes.heartbeat(process, LEASE, timedelta(days=1))
 
 

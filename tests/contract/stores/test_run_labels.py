@@ -33,11 +33,10 @@ async def with_label(store: Store, key: str, value: str) -> list[RunId]:
 
 async def set_label(store: Store, number: int, key: str, value: str) -> None:
     async with store.transaction() as tx:
-        labels = await tx.runs.labels(run_id(number))
-        assert labels is not None
+        labels = (await tx.runs.labels([run_id(number)]))[run_id(number)]
         # The others get their turn between reading and writing.
         await asyncio.sleep(0)
-        await tx.runs.set_labels(run_id(number), {**labels, key: value})
+        await tx.runs.set_labels({run_id(number): {**labels, key: value}})
 
 
 async def test_a_run_is_found_by_each_of_its_labels(store: Store) -> None:
@@ -55,21 +54,21 @@ async def test_a_run_is_found_by_each_of_its_labels(store: Store) -> None:
 async def test_set_labels_replace_those_that_the_run_had(store: Store) -> None:
     await start(store, 1, customer="acme", team="billing")
     async with store.transaction() as tx:
-        await tx.runs.set_labels(run_id(1), {"team": "sales", "env": "prod"})
+        await tx.runs.set_labels({run_id(1): {"team": "sales", "env": "prod"}})
     assert await labels_of(store, 1) == {"team": "sales", "env": "prod"}
     assert await with_label(store, "team", "sales") == [run_id(1)]
     assert await with_label(store, "team", "billing") == []
     assert await with_label(store, "customer", "acme") == []
     async with store.transaction() as tx:
-        await tx.runs.set_labels(run_id(1), {})
+        await tx.runs.set_labels({run_id(1): {}})
     assert await labels_of(store, 1) == {}
     assert await with_label(store, "team", "sales") == []
 
 
 async def test_an_unknown_run_has_no_labels_to_change(store: Store) -> None:
     async with store.transaction() as tx:
-        assert await tx.runs.labels(run_id(1)) is None
-        assert await tx.runs.labels(RunId("nobody's")) is None
+        assert await tx.runs.labels([run_id(1), RunId("nobody's")]) == {}
+        assert await tx.runs.labels([]) == {}
 
 
 async def test_changes_at_the_same_time_are_all_kept(store: Store) -> None:

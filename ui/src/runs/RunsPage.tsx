@@ -59,7 +59,7 @@ export function RunsPage() {
             fresh={fresh}
             onFresh={showFresh}
             selection={selection}
-            isFiltered={isFiltered(search)}
+            search={search}
           />
           <RunTable rows={rows} selection={selection} area={table} />
         </div>

@@ -230,19 +230,19 @@ class ListExchangesParameters(NumberPageParameters, frozen=True, kw_only=True):
     ] = True
 
 
-def read_labels(texts: Sequence[str]) -> dict[str, str]:
-    """Of a query; raises `Invalid`."""
+def read_labels(texts: Sequence[str], place: str = "query.label") -> dict[str, str]:
+    """Of a query, or at another place of the request; raises `Invalid`."""
     labels: dict[str, str] = {}
     findings: list[Finding] = []
     for position, text in enumerate(texts):
         try:
             key, value = parse_label(text)
         except ValueError as exc:
-            findings.append(Finding(path=f"query.label.{position}", message=str(exc)))
+            findings.append(Finding(path=f"{place}.{position}", message=str(exc)))
             continue
         if labels.setdefault(key, value) != value:
             message = f"the label '{key}' is given twice, with different values"
-            findings.append(Finding(path=f"query.label.{position}", message=message))
+            findings.append(Finding(path=f"{place}.{position}", message=message))
     if findings:
         raise Invalid("; ".join(each.message for each in findings[:3]), findings=findings)
     check_label_count(labels)

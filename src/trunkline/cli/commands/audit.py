@@ -31,7 +31,16 @@ if TYPE_CHECKING:
 
 Kind = Annotated[
     Literal[
-        "run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger", "subscription"
+        "run",
+        "workflow",
+        "agent",
+        "migration",
+        "key",
+        "secret",
+        "dead_letter",
+        "trigger",
+        "subscription",
+        "job",
     ],
     Choice,
 ]

@@ -75,23 +75,30 @@ class RunLabels:
 
     async def change(self, run_id: RunId, changes: Mapping[str, str | None]) -> None:
         """Sets labels, and removes those whose new value is None. Raises `Invalid` and `NotFound`."""
-        _check(changes)
+        check_label_changes(changes)
         async with self._store.transaction() as tx:
-            before = await tx.runs.labels(run_id)
+            before = (await tx.runs.labels([run_id])).get(run_id)
             if before is None:
                 raise NotFound(f"There is no run {run_id}.", fix="List the runs: trunkline runs list.")
-            merged = {**before, **changes}
-            labels = {key: value for key, value in merged.items() if value is not None}
+            labels = changed_labels(before, changes)
             if labels == before:
                 return
-            check_label_count(labels)
-            await tx.runs.set_labels(run_id, labels)
+            await tx.runs.set_labels({run_id: labels})
             await tx.audit.put([audit_entry("run", "label", run_id, labels={**changes})])
             await tx.notify(RunsChanged([run_id]))
         self._watchers.notify([run_id])
 
 
-def _check(changes: Mapping[str, str | None]) -> None:
+def changed_labels(before: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Raises `Invalid` if there are too many then."""
+    merged = {**before, **changes}
+    labels = {key: value for key, value in merged.items() if value is not None}
+    check_label_count(labels)
+    return labels
+
+
+def check_label_changes(changes: Mapping[str, str | None]) -> None:
+    """Raises `Invalid`."""
     findings = [
         Finding(path=f"labels.{key}", message=problem)
         for key, value in changes.items()

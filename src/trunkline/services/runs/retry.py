@@ -1,4 +1,4 @@
-"""What a retry keeps of the run before it. Deterministic, no I/O."""
+"""What a retry keeps of the run before it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,41 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from trunkline.errors import Invalid
+from trunkline.errors import Conflict, Invalid
+from trunkline.ids import RunId
 from trunkline.jsontypes import Json, encode
-from trunkline.machine.state import StepState
+from trunkline.machine.state import FINAL_RUN_STATUSES, StepState
+from trunkline.machine.steps.for_each import MAX_ITEMS
 from trunkline.machine.steps.step_input import MAX_INPUT_BYTES
+from trunkline.stores.port.runs import RunReads, RunRecord
 from trunkline.workflow import CompiledWorkflow
+
+
+def check_retried(record: RunRecord) -> None:
+    """Raises `Conflict` if the run cannot be retried."""
+    if record.status not in FINAL_RUN_STATUSES:
+        raise Conflict(
+            f"Run {record.id} is {record.status}. Only a finished run can be retried.",
+            fix=f"Wait for it to finish, or cancel it first: trunkline runs cancel {record.id}.",
+        )
+    if record.block is not None and record.parent is not None:
+        raise Conflict(
+            f"Run {record.id} is a block of another run and cannot be retried alone.",
+            fix=f"Retry the run that it is a part of: trunkline runs retry {record.parent.run_id}.",
+        )
+
+
+async def kept_of_run(
+    runs: RunReads, workflow: CompiledWorkflow, run_id: RunId, steps: list[StepState], from_step: str | None
+) -> tuple[dict[str, msgspec.Raw], dict[str, msgspec.Raw]]:
+    """What a retry with the same input keeps: outputs, and the lists of steps whose items are done in part."""
+    kept = kept_outputs(workflow, steps, from_step)
+    lists: dict[str, msgspec.Raw] = {}
+    for step in partly_done_steps(workflow, steps, kept, from_step):
+        done = await runs.items(run_id, step.name, limit=MAX_ITEMS)
+        lists[step.name] = msgspec.Raw(step.input or b"[]")
+        kept |= completed_outputs(done)
+    return kept, lists
 
 
 def kept_outputs(

@@ -26,7 +26,6 @@ from trunkline.machine.inputs import (
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, RunStatus, StepState
 from trunkline.machine.steps.child import is_child
-from trunkline.machine.steps.for_each import MAX_ITEMS
 from trunkline.messages import CallerMessage, ReplyMessage, TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.audit_log import audit_entry, current_actor
@@ -34,7 +33,7 @@ from trunkline.services.runs.inner_questions import REPLIED, RESOLVED, AskingSte
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.labels import first_labels
 from trunkline.services.runs.queries import RunQueries
-from trunkline.services.runs.retry import completed_outputs, given_inputs, kept_outputs, partly_done_steps
+from trunkline.services.runs.retry import check_retried, given_inputs, kept_of_run, kept_outputs
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import FollowUp, NewRun, QueuedInput, RunRecord, Store, WorkflowVersion
@@ -243,22 +242,19 @@ class Runs:
         `step_input` is what the step to begin with is given in place of what the workflow makes for it.
         """
         record, steps = await self._queries.find(run_id)
-        _check_retried(record)
+        check_retried(record)
         saved = await self._workflows.get(record.workflow_id, record.workflow_version)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         if not isinstance(run_input, msgspec.UnsetType):
             _check_input(compiled, run_input)
         if from_start:
             steps = []
-        kept = kept_outputs(compiled, steps, from_step)
-        inputs = given_inputs(compiled, from_step, step_input)
-        lists: dict[str, msgspec.Raw] = {}
-        if isinstance(run_input, msgspec.UnsetType):
-            for step in partly_done_steps(compiled, steps, kept, from_step):
-                done = await self._store.runs.items(run_id, step.name, limit=MAX_ITEMS)
-                lists[step.name] = msgspec.Raw(step.input or b"[]")
-                kept |= completed_outputs(done)
         other_input = not isinstance(run_input, msgspec.UnsetType)
+        inputs = given_inputs(compiled, from_step, step_input)
+        if other_input:
+            kept, lists = kept_outputs(compiled, steps, from_step), {}
+        else:
+            kept, lists = await kept_of_run(self._store.runs, compiled, run_id, steps, from_step)
         content = encode(run_input) if other_input else record.input
         source = compiled if other_input else None
         return await self._start(
@@ -282,12 +278,7 @@ class Runs:
         record = await self._allowed(
             run_id, "paused", lambda status: status in {"PENDING", "RUNNING", "WAITING"}
         )
-        if record.cancel_requested_at is not None:
-            raise Conflict(
-                f"Run {run_id} is being cancelled and cannot be paused.",
-                fix=f"Wait until it is cancelled, then retry it: trunkline runs retry {run_id}.",
-            )
-        _check_not_queued(record, await self._queries.start_wait(record))
+        check_pausable(record, await self._queries.start_wait(record))
         await self._put(run_id, f"pause/{new_id()}", PauseRequested(), "pause")
 
     async def resume(self, run_id: RunId) -> None:
@@ -374,8 +365,13 @@ def _cannot_be(record: RunRecord, action: str) -> Conflict:
     )
 
 
-def _check_not_queued(record: RunRecord, wait: StartWait | None) -> None:
-    """The flow control of a trigger starts the run; the run takes no input before."""
+def check_pausable(record: RunRecord, wait: StartWait | None) -> None:
+    """Raises `Conflict`. The flow control of a trigger starts a run that waits; the run takes no input before."""
+    if record.cancel_requested_at is not None:
+        raise Conflict(
+            f"Run {record.id} is being cancelled and cannot be paused.",
+            fix=f"Wait until it is cancelled, then retry it: trunkline runs retry {record.id}.",
+        )
     if wait is not None:
         why = "" if wait.reason is None else f" ({wait.reason})"
         raise Conflict(
@@ -411,19 +407,6 @@ def _check_input(workflow: CompiledWorkflow, run_input: Json) -> None:
             f"The input does not match the input schema of workflow {workflow.definition.name}.",
             findings=findings,
             fix=f"See the input schema: trunkline workflows show {workflow.definition.name}.",
-        )
-
-
-def _check_retried(record: RunRecord) -> None:
-    if record.status not in FINAL_RUN_STATUSES:
-        raise Conflict(
-            f"Run {record.id} is {record.status}. Only a finished run can be retried.",
-            fix=f"Wait for it to finish, or cancel it first: trunkline runs cancel {record.id}.",
-        )
-    if record.block is not None and record.parent is not None:
-        raise Conflict(
-            f"Run {record.id} is a block of another run and cannot be retried alone.",
-            fix=f"Retry the run that it is a part of: trunkline runs retry {record.parent.run_id}.",
         )
 
 

@@ -54,6 +54,7 @@ REVISIONS = (
     "0025",
     "0026",
     "0027",
+    "0028",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

@@ -24,6 +24,7 @@ AuditKind = Literal[
     "dead_letter",
     "trigger",
     "subscription",
+    "job",
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -232,14 +232,19 @@ class RunWrites(Protocol):
         """With all their steps, items included."""
         ...
 
-    async def labels(self, run_id: RunId) -> dict[str, str] | None:
+    async def labels(
+        self, run_ids: Collection[RunId], *, skip_locked: bool = False
+    ) -> dict[RunId, dict[str, str]]:
         """
-        The labels of the run; None if it does not exist. Until this transaction ends, no other changes them.
+        The labels of those runs that exist. Until this transaction ends, no other changes them.
+
+        `skip_locked`: without those that other transactions are changing. Use it for many runs: two transactions that
+        wait for each other's runs would not end.
         """
         ...
 
-    async def set_labels(self, run_id: RunId, labels: dict[str, str]) -> None:
-        """In place of those that the run had. A transition of the run neither changes nor undoes it."""
+    async def set_labels(self, labels: Mapping[RunId, Mapping[str, str]]) -> None:
+        """In place of those that the runs had. A transition of a run neither changes nor undoes it."""
         ...
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
@@ -248,4 +253,13 @@ class RunWrites(Protocol):
 
     async def delete_finished(self, before: Instant, limit: int) -> int:
         """Delete whole runs with all that belongs to them; returns how many."""
+        ...
+
+    async def delete_lowest(self, run_ids: Collection[RunId], limit: int) -> set[RunId]:
+        """
+        Delete up to `limit` runs at the lowest level of these runs and their descendants; returns them.
+
+        Called until it deletes nothing more, it has deleted the runs with their descendants. What is left cannot be
+        deleted yet: a run has not ended, one of its calls is in flight, or a trigger has yet to read its end.
+        """
         ...

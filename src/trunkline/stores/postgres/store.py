@@ -30,6 +30,7 @@ from trunkline.stores.postgres.tables.agents.agent_events import (
 )
 from trunkline.stores.postgres.tables.agents.registry import PostgresAgentReads
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackReads
+from trunkline.stores.postgres.tables.automation.jobs import PostgresJobReads
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventReads
 from trunkline.stores.postgres.tables.automation.start_queue import PostgresStartQueueReads
 from trunkline.stores.postgres.tables.automation.subscriptions import PostgresSubscriptionReads
@@ -80,6 +81,7 @@ class PostgresStore:
         self.keys = PostgresKeyReads(pool, now)
         self.secrets = PostgresSecretReads(pool, now)
         self.schemas = PostgresSchemaReads(pool, now)
+        self.jobs = PostgresJobReads(pool, now)
         self.audit = PostgresAuditReads(pool, now)
         self.processes = PostgresProcessReads(pool, now)
         self.backlog = PostgresBacklogReads(pool, now)

@@ -21,6 +21,7 @@ from trunkline.stores.postgres.tables.agents.agent_events import (
 )
 from trunkline.stores.postgres.tables.agents.registry import PostgresAgentWrites
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackWrites
+from trunkline.stores.postgres.tables.automation.jobs import PostgresJobWrites
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventWrites
 from trunkline.stores.postgres.tables.automation.start_queue import PostgresStartQueueWrites
 from trunkline.stores.postgres.tables.automation.subscriptions import PostgresSubscriptionWrites
@@ -120,6 +121,10 @@ class PostgresTransaction:
     @property
     def schemas(self) -> PostgresSchemaWrites:
         return PostgresSchemaWrites(self._db, self.now)
+
+    @property
+    def jobs(self) -> PostgresJobWrites:
+        return PostgresJobWrites(self._db, self.now)
 
     @property
     def audit(self) -> PostgresAuditWrites:

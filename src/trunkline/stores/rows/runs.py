@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from trunkline.clock import Instant
@@ -77,7 +79,7 @@ def new_run_values(run: NewRun) -> tuple[Value, ...]:
     )
 
 
-def encode_labels(labels: dict[str, str]) -> bytes | None:
+def encode_labels(labels: Mapping[str, str]) -> bytes | None:
     return encode(labels) if labels else None
 
 
@@ -85,7 +87,7 @@ def decode_labels(stored: bytes | None) -> dict[str, str]:
     return {} if stored is None else _texts.decode(stored)
 
 
-def label_values(run_id: RunId, labels: dict[str, str]) -> list[tuple[Value, ...]]:
+def label_values(run_id: RunId, labels: Mapping[str, str]) -> list[tuple[Value, ...]]:
     """Rows of the table by which runs are found: run id, key, value."""
     return [(run_id, key, value) for key, value in labels.items()]
 

@@ -37,6 +37,7 @@ from trunkline.stores.sqlite.tables.agents.agent_events import (
 )
 from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentReads
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackReads
+from trunkline.stores.sqlite.tables.automation.jobs import SqliteJobReads
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventReads
 from trunkline.stores.sqlite.tables.automation.start_queue import SqliteStartQueueReads
 from trunkline.stores.sqlite.tables.automation.subscriptions import SqliteSubscriptionReads
@@ -79,6 +80,7 @@ class SqliteStore:
         self.keys = SqliteKeyReads(reader, clock)
         self.secrets = SqliteSecretReads(reader, clock)
         self.schemas = SqliteSchemaReads(reader, clock)
+        self.jobs = SqliteJobReads(reader, clock)
         self.audit = SqliteAuditReads(reader, clock)
         self.processes = SqliteProcessReads(reader, clock)
         self.backlog = SqliteBacklogReads(path, clock)

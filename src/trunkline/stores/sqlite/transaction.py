@@ -25,6 +25,7 @@ from trunkline.stores.sqlite.tables.agents.agent_events import (
 )
 from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentWrites
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackWrites
+from trunkline.stores.sqlite.tables.automation.jobs import SqliteJobWrites
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventWrites
 from trunkline.stores.sqlite.tables.automation.start_queue import SqliteStartQueueWrites
 from trunkline.stores.sqlite.tables.automation.subscriptions import SqliteSubscriptionWrites
@@ -135,6 +136,10 @@ class SqliteTransaction:
     @property
     def schemas(self) -> SqliteSchemaWrites:
         return SqliteSchemaWrites(self._db, self.now)
+
+    @property
+    def jobs(self) -> SqliteJobWrites:
+        return SqliteJobWrites(self._db, self.now)
 
     @property
     def audit(self) -> SqliteAuditWrites:

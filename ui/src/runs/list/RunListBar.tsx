@@ -2,15 +2,17 @@
 
 import { Button, Group, Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { Ban, CircleDot, FilterX, RotateCcw, TimerReset } from "lucide-react";
+import { Ban, CircleDot, FilterX, ListChecks, RotateCcw, TimerReset } from "lucide-react";
 import { useState } from "react";
 
 import { usePermission } from "../../app/permissions.ts";
 import { ActionButton } from "../actions/ActionButton.tsx";
 import { BulkDialog } from "./BulkDialog.tsx";
+import { MatchingDialog } from "./MatchingDialog.tsx";
 import { meant } from "./bulk.ts";
 import classes from "./list.module.css";
 import { counted } from "./formatCounts.ts";
+import { isFiltered, type RunsSearch } from "./search.ts";
 import type { Run } from "./useRuns.ts";
 import type { Selection } from "./useSelection.ts";
 
@@ -21,7 +23,7 @@ export function RunListBar({
   fresh,
   onFresh,
   selection,
-  isFiltered,
+  search,
 }: {
   shown: number;
   hasMore: boolean;
@@ -29,7 +31,7 @@ export function RunListBar({
   fresh: number;
   onFresh: () => void;
   selection: Selection;
-  isFiltered: boolean;
+  search: RunsSearch;
 }) {
   return (
     <div className={classes["bar"]}>
@@ -39,7 +41,8 @@ export function RunListBar({
             {counted(shown, "run")}
             {hasMore ? " or more" : ""}
           </Text>
-          {isFiltered && <ClearFilters />}
+          {isFiltered(search) && <ClearFilters />}
+          {isFiltered(search) && search.parent === undefined && <ActOnMatching search={search} />}
         </>
       ) : (
         <Chosen selection={selection} />
@@ -68,6 +71,24 @@ function ClearFilters() {
     >
       Clear filters
     </Button>
+  );
+}
+
+function ActOnMatching({ search }: { search: RunsSearch }) {
+  const may = usePermission("operator");
+  const [opened, setOpened] = useState(false);
+  return (
+    <>
+      <ActionButton
+        icon={ListChecks}
+        refused={may.allowed ? null : may.reason}
+        onPress={() => setOpened(true)}
+        testId="act-on-matching"
+      >
+        Act on all matching…
+      </ActionButton>
+      {opened && <MatchingDialog search={search} onClose={() => setOpened(false)} />}
+    </>
   );
 }
 

@@ -11,6 +11,7 @@ from cyclopts import App
 _FIND = "trunkline.cli.commands.runs.find"
 _RECORDS = "trunkline.cli.commands.runs.records"
 _CONTROL = "trunkline.cli.commands.runs.control"
+_BULK = "trunkline.cli.commands.runs.bulk"
 _PUSH_CONFIGS = "trunkline.cli.commands.runs.push_configs"
 
 app = App(name="runs", help="Find, inspect and control runs.", version_flags=[])
@@ -28,6 +29,7 @@ app.command(f"{_CONTROL}:cancel", name="cancel")
 app.command(f"{_CONTROL}:pause", name="pause")
 app.command(f"{_CONTROL}:resume", name="resume")
 app.command(f"{_CONTROL}:retry", name="retry")
+app.command(f"{_BULK}:bulk", name="bulk")
 app.command(f"{_CONTROL}:signal", name="signal")
 app.command(f"{_CONTROL}:reply", name="reply")
 app.command(f"{_CONTROL}:resolve", name="resolve")

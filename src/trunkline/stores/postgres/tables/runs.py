@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
@@ -84,8 +84,12 @@ _INSERT = """
     ON CONFLICT DO NOTHING
     RETURNING id::text
 """
-# Changing labels begins with reading them, so the row is locked here.
-_LABELS = "SELECT labels FROM runs WHERE id = $1 FOR UPDATE"
+# Changing labels begins with reading them, so the rows are locked here, in one
+# order everywhere: two transactions do not wait for one another.
+_LABELS = "SELECT id::text, labels FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE"
+_SET_LABELS = """
+    UPDATE runs SET labels = new.labels FROM unnest($1::uuid[], $2::bytea[]) AS new(id, labels) WHERE runs.id = new.id
+"""
 _INSERT_LABELS = """
     INSERT INTO run_labels(run_id, key, value) SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[])
 """
@@ -124,6 +128,19 @@ _DELETE = (
     "DELETE FROM run_labels WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM runs WHERE id = ANY($1::uuid[])",
 )
+_CHILDREN = """
+    SELECT children.id::text FROM unnest($1::uuid[]) AS above(id)
+        CROSS JOIN LATERAL (SELECT id FROM runs WHERE parent_id = above.id ORDER BY parent_id, id LIMIT $2) AS children
+    LIMIT $2
+"""
+_DELETABLE = """
+    SELECT runs.id::text FROM runs WHERE runs.id = ANY($1::uuid[]) AND runs.finished_at IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM trigger_occasions WHERE trigger_occasions.run_id = runs.id)
+        AND NOT EXISTS (SELECT 1 FROM tasks WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0'
+            AND status IN ('queued', 'claimed', 'remote'))
+        AND NOT EXISTS (SELECT 1 FROM dispatches WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0')
+    ORDER BY runs.id LIMIT $2 FOR UPDATE OF runs
+"""
 # An input was queued for a run while that was being deleted: nothing else would ever find it.
 _DELETE_ORPHANS = """
     DELETE FROM inbox WHERE applied = 0 AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = inbox.run_id)
@@ -271,17 +288,21 @@ class PostgresRunWrites(PostgresWrites):
     async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
         return await _loaded(self._db, _LOAD, run_ids)
 
-    async def labels(self, run_id: RunId) -> dict[str, str] | None:
-        if as_uuid(run_id) is None:
-            return None
-        row = await self._db.first(_LABELS, run_id)
-        return None if row is None else decode_labels(row[0])
+    async def labels(
+        self, run_ids: Collection[RunId], *, skip_locked: bool = False
+    ) -> dict[RunId, dict[str, str]]:
+        asked = [run_id for run_id in run_ids if as_uuid(run_id)]
+        sql = f"{_LABELS} SKIP LOCKED" if skip_locked else _LABELS
+        found = await self._db.rows(sql, asked) if asked else []
+        return {RunId(run_id): decode_labels(labels) for run_id, labels in found}
 
-    async def set_labels(self, run_id: RunId, labels: dict[str, str]) -> None:
-        await self._db.execute("UPDATE runs SET labels = $2 WHERE id = $1", run_id, encode_labels(labels))
-        await self._db.execute("DELETE FROM run_labels WHERE run_id = $1", run_id)
-        if labels:
-            await self._db.execute(_INSERT_LABELS, *columns(label_values(run_id, labels), 3))
+    async def set_labels(self, labels: Mapping[RunId, Mapping[str, str]]) -> None:
+        texts = [(run_id, encode_labels(given)) for run_id, given in labels.items()]
+        await self._db.execute(_SET_LABELS, *columns(texts, 2))
+        await self._db.execute("DELETE FROM run_labels WHERE run_id = ANY($1::uuid[])", list(labels))
+        rows = [row for run_id, given in labels.items() for row in label_values(run_id, given)]
+        if rows:
+            await self._db.execute(_INSERT_LABELS, *columns(rows, 3))
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
         applied = self._input_queue.not_held(row for each in transitions for row in each.applied)
@@ -295,11 +316,25 @@ class PostgresRunWrites(PostgresWrites):
         await self._input_queue.write_held()
         await self._deferred.write()
         old = [run_id for (run_id,) in await self._db.rows(_OLD, before, limit)]
-        if old:
-            for statement in _DELETE:
-                await self._db.execute(statement, old)
+        await self._delete(old)
         await self._db.execute(_DELETE_ORPHANS)
         return len(old)
+
+    async def delete_lowest(self, run_ids: Collection[RunId], limit: int) -> set[RunId]:
+        await self._input_queue.write_held()
+        await self._deferred.write()
+        lowest = level = [run_id for run_id in run_ids if as_uuid(run_id)]
+        while level:
+            lowest = level
+            level = [RunId(run_id) for (run_id,) in await self._db.rows(_CHILDREN, level, limit)]
+        old = [run_id for (run_id,) in await self._db.rows(_DELETABLE, lowest, limit)]
+        await self._delete(old)
+        return {RunId(run_id) for run_id in old}
+
+    async def _delete(self, run_ids: list[str]) -> None:
+        if run_ids:
+            for statement in _DELETE:
+                await self._db.execute(statement, run_ids)
 
 
 async def _loaded(

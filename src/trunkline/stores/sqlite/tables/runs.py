@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 
 import apsw
 
@@ -37,6 +38,7 @@ from trunkline.stores.rows.runs import (
 from trunkline.stores.sqlite.cache import CacheChanges, CommittedCache
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import (
+    Row,
     Value,
     changes_of_many,
     execute_many,
@@ -144,6 +146,19 @@ _DELETE_RUN = (
     "DELETE FROM run_labels WHERE run_id = ?",
     "DELETE FROM runs WHERE id = ?",
 )
+_CHILDREN = """
+    SELECT runs.id FROM json_each(?1) AS above CROSS JOIN runs INDEXED BY ix_runs_parent ON runs.parent_id = above.value
+    LIMIT ?2
+"""
+_DELETABLE = """
+    SELECT runs.id FROM json_each(?1) AS asked CROSS JOIN runs ON runs.id = asked.value
+    WHERE runs.finished_at IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM trigger_occasions WHERE trigger_occasions.run_id = runs.id)
+        AND NOT EXISTS (SELECT 1 FROM tasks WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0'
+            AND status IN ('queued', 'claimed', 'remote'))
+        AND NOT EXISTS (SELECT 1 FROM dispatches WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0')
+    LIMIT ?2
+"""
 # A run that was retried more often than this counts as a root itself.
 _ROOT = """
     WITH RECURSIVE chain (id, above, length) AS (
@@ -285,14 +300,20 @@ class SqliteRunWrites(SqliteWrites):
             loaded += [run for run in found if run is not None]
         return loaded
 
-    async def labels(self, run_id: RunId) -> dict[str, str] | None:
-        row = first(self._db, "SELECT labels FROM runs WHERE id = ?", (run_id,))
-        return None if row is None else decode_labels(row[0])
+    async def labels(
+        self, run_ids: Collection[RunId], *, skip_locked: bool = False
+    ) -> dict[RunId, dict[str, str]]:
+        del skip_locked
+        asked = [(run_id,) for run_id in run_ids]
+        found = query_many(self._db, "SELECT id, labels FROM runs WHERE id = ?", asked)
+        return {RunId(run_id): decode_labels(labels) for run_id, labels in found}
 
-    async def set_labels(self, run_id: RunId, labels: dict[str, str]) -> None:
-        execute_many(self._db, "UPDATE runs SET labels = ? WHERE id = ?", [(encode_labels(labels), run_id)])
-        execute_many(self._db, "DELETE FROM run_labels WHERE run_id = ?", [(run_id,)])
-        execute_many(self._db, _INSERT_LABEL, label_values(run_id, labels))
+    async def set_labels(self, labels: Mapping[RunId, Mapping[str, str]]) -> None:
+        texts = [(encode_labels(given), run_id) for run_id, given in labels.items()]
+        execute_many(self._db, "UPDATE runs SET labels = ? WHERE id = ?", texts)
+        execute_many(self._db, "DELETE FROM run_labels WHERE run_id = ?", [(run_id,) for run_id in labels])
+        rows_of = (label_values(run_id, given) for run_id, given in labels.items())
+        execute_many(self._db, _INSERT_LABEL, chain.from_iterable(rows_of))
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
         size_bytes = sum(each.state.size_bytes for each in transitions)
@@ -340,10 +361,23 @@ class SqliteRunWrites(SqliteWrites):
     async def delete_finished(self, before: Instant, limit: int) -> int:
         self._deferred_tasks.write()
         old = list(rows(self._db, _OLD, (before, limit)))
-        for statement in _DELETE_RUN:
-            execute_many(self._db, statement, old)
-        self._changes.deletions = len(old) > 0
+        self._delete(old)
         return len(old)
+
+    async def delete_lowest(self, run_ids: Collection[RunId], limit: int) -> set[RunId]:
+        self._deferred_tasks.write()
+        lowest = level = list(run_ids)
+        while level:
+            lowest = level
+            level = [run_id for (run_id,) in rows(self._db, _CHILDREN, (encode(level).decode(), limit))]
+        old = list(rows(self._db, _DELETABLE, (encode(lowest).decode(), limit)))
+        self._delete(old)
+        return {RunId(run_id) for (run_id,) in old}
+
+    def _delete(self, run_ids: Sequence[Row]) -> None:
+        for statement in _DELETE_RUN:
+            execute_many(self._db, statement, run_ids)
+        self._changes.deletions = self._changes.deletions or len(run_ids) > 0
 
     def new_runs(self) -> dict[RunId, NewRun]:
         """For `reset`, at a savepoint."""
