@@ -76,8 +76,8 @@ async def start_runs(store: Store, count: int) -> None:
     await insert(store, *labelled)
 
 
-async def start_job(store: Store, action: BulkAction, **more: dict[str, str | None]) -> BulkJob:
-    request = BulkRequest(action=action, search=RunSearch(labels=(LABEL,)), **more)
+async def start_job(store: Store, action: BulkAction) -> BulkJob:
+    request = BulkRequest(action=action, search=RunSearch(labels=(LABEL,)))
     return await BulkOperations(store, lambda: None).start(request)
 
 

@@ -86,7 +86,7 @@ def test_only_older_verbs_are_hidden(by_name: dict[str, App]) -> None:
 def test_every_list_has_a_limit_and_a_cursor(by_name: dict[str, App]) -> None:
     # The keys are read from the store, all of them.
     lists = [name for name in by_name if name.endswith(" list") and name != "keys list"]
-    assert len(lists) == 10
+    assert len(lists) == 11
     for name in (*lists, "audit", "runs items", "runs logs", "workflows versions", "agents migrate history"):
         names = {argument.name for argument in by_name[name].assemble_argument_collection()}
         assert {"--limit", "--cursor", "--json"} <= names, name

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trunkline.cli.exit_codes import Exit, exit_for_run
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.job_progress import done_text, print_job
 from trunkline.cli.options import HERE, Cursor, Limit, Server
 from trunkline.cli.rendering.output import (
     harmless,
@@ -15,18 +15,11 @@ from trunkline.cli.rendering.output import (
     note_next_page,
     print_json,
     print_table,
-    print_text,
     status_cell,
 )
 from trunkline.cli.rendering.times import date_time, duration_between
 
-if TYPE_CHECKING:
-    from trunkline.api.resources.jobs import JobResource
-    from trunkline.cli.rest.client import Client
-
 JobArgument = Annotated[str, Parameter(name="JOB", help="ID of the job.")]
-_LOOK_EVERY_SECONDS = 0.25
-_ENDED = frozenset({"COMPLETED", "CANCELLED", "FAILED"})
 
 app = App(name="jobs", help="List, show and cancel jobs, which do bulk operations on runs.", version_flags=[])
 
@@ -43,7 +36,7 @@ def list_jobs(*, limit: Limit = 50, cursor: Cursor = None, server: Server = HERE
             job["id"],
             job["action"],
             status_cell(job["status"]),
-            _done(job),
+            done_text(job),
             date_time(job["created_at"]),
             duration_between(job["started_at"], job["finished_at"]),
             harmless(job["created_by"] or ""),
@@ -77,46 +70,3 @@ def cancel(job: JobArgument, /, *, server: Server = HERE) -> int:
     else:
         print_job(cancelled)
     return Exit.OK
-
-
-def follow_job(client: Client, job_id: str, *, quiet: bool) -> JobResource:
-    """The job as it ends. Its progress goes to stderr."""
-    last = ""
-    try:
-        while (job := client.job(job_id))["status"] not in _ENDED:
-            now = _done(job)
-            if not quiet and now != last:
-                note(now or "Counting the runs")
-                last = now
-            time.sleep(_LOOK_EVERY_SECONDS)
-    except KeyboardInterrupt:
-        note(f"The job continues. See its progress with: trunkline jobs show {job_id}")
-        note(f"Cancel it with: trunkline jobs cancel {job_id}")
-        raise
-    return job
-
-
-def print_job(job: JobResource) -> None:
-    if job["dry_run"] and job["total"] is not None:
-        runs = "1 run" if job["total"] == 1 else f"{job['total']} runs"
-        print_text(f"{job['action']} applies to {runs}")
-        return
-    print_text(f"job {job['id']}  {job['action']}  {job['status']}  {_done(job)}")
-    for failure in job["failures"]:
-        note(f"{failure['run_id']}: {harmless(failure['message'])}")
-    unlisted = job["failed"] - len(job["failures"])
-    if unlisted:
-        note(f"and {unlisted} more")
-    if job["error"] is not None:
-        note(f"The job failed: {harmless(job['error'])}")
-
-
-def exit_for_job(job: JobResource) -> int:
-    return exit_for_run("FAILED" if job["failed"] else job["status"])
-
-
-def _done(job: JobResource) -> str:
-    if job["total"] is None:
-        return ""
-    failed = f", {job['failed']} failed" if job["failed"] else ""
-    return f"{job['processed']} of {job['total']}{failed}"

@@ -250,11 +250,11 @@ class Runs:
         if from_start:
             steps = []
         other_input = not isinstance(run_input, msgspec.UnsetType)
-        inputs = given_inputs(compiled, from_step, step_input)
         if other_input:
             kept, lists = kept_outputs(compiled, steps, from_step), {}
         else:
             kept, lists = await kept_of_run(self._store.runs, compiled, run_id, steps, from_step)
+        inputs = given_inputs(compiled, from_step, step_input)
         content = encode(run_input) if other_input else record.input
         source = compiled if other_input else None
         return await self._start(

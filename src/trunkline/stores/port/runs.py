@@ -257,9 +257,10 @@ class RunWrites(Protocol):
 
     async def delete_lowest(self, run_ids: Collection[RunId], limit: int) -> set[RunId]:
         """
-        Delete up to `limit` runs at the lowest level of these runs and their descendants; returns them.
+        Delete up to `limit` of these runs and their descendants, the lowest ones that can be deleted; returns them.
 
         Called until it deletes nothing more, it has deleted the runs with their descendants. What is left cannot be
-        deleted yet: a run has not ended, one of its calls is in flight, or a trigger has yet to read its end.
+        deleted yet: a run or a child of it has not ended, one of its calls is in flight, or a trigger has yet to read
+        its end.
         """
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.sabotage.mutation import Change, Drop, ReplaceText
+from tests.sabotage.mutation import Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _STORE = "tests/contract/stores/test_jobs.py"
@@ -66,8 +66,10 @@ JOBS: Sequence[Rule] = (
     Rule(
         name="children-are-deleted-first",
         breaks="Child runs of a deleted run are left, and nothing leads to them.",
-        symbol="trunkline.stores.sqlite.tables.runs:SqliteRunWrites.delete_lowest",
-        change=Change("condition", 1, of=1, becomes="False"),
-        caught_by=(f"{_DELETION}::test_children_are_deleted_before_their_parents[sqlite]",),
+        symbol="trunkline.stores.sqlite.tables.runs:_DELETABLE",
+        change=ReplaceText(
+            "AND NOT EXISTS (SELECT 1 FROM runs AS child WHERE child.parent_id = runs.id)", ""
+        ),
+        caught_by=(f"{_DELETION}::test_a_run_that_has_not_ended_stays[sqlite]",),
     ),
 )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from trunkline.cli.commands.jobs import exit_for_job, follow_job, print_job
 from trunkline.cli.commands.runs.find import Status
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import Choice
+from trunkline.cli.job_progress import exit_for_job, follow_job, print_job
 from trunkline.cli.options import HERE, Flag, Labels, Server, Time
 from trunkline.cli.rendering.output import note, print_json
 

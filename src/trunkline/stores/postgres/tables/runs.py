@@ -135,6 +135,7 @@ _CHILDREN = """
 """
 _DELETABLE = """
     SELECT runs.id::text FROM runs WHERE runs.id = ANY($1::uuid[]) AND runs.finished_at IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM runs AS child WHERE child.parent_id = runs.id)
         AND NOT EXISTS (SELECT 1 FROM trigger_occasions WHERE trigger_occasions.run_id = runs.id)
         AND NOT EXISTS (SELECT 1 FROM tasks WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0'
             AND status IN ('queued', 'claimed', 'remote'))
@@ -323,13 +324,16 @@ class PostgresRunWrites(PostgresWrites):
     async def delete_lowest(self, run_ids: Collection[RunId], limit: int) -> set[RunId]:
         await self._input_queue.write_held()
         await self._deferred.write()
-        lowest = level = [run_id for run_id in run_ids if as_uuid(run_id)]
-        while level:
-            lowest = level
-            level = [RunId(run_id) for (run_id,) in await self._db.rows(_CHILDREN, level, limit)]
-        old = [run_id for (run_id,) in await self._db.rows(_DELETABLE, lowest, limit)]
-        await self._delete(old)
-        return {RunId(run_id) for run_id in old}
+        levels = [[run_id for run_id in run_ids if as_uuid(run_id)]]
+        while levels[-1]:
+            below = await self._db.rows(_CHILDREN, levels[-1], limit)
+            levels.append([RunId(run_id) for (run_id,) in below])
+        for level in reversed(levels[:-1]):
+            old = [run_id for (run_id,) in await self._db.rows(_DELETABLE, level, limit)]
+            if old:
+                await self._delete(old)
+                return {RunId(run_id) for run_id in old}
+        return set()
 
     async def _delete(self, run_ids: list[str]) -> None:
         if run_ids:

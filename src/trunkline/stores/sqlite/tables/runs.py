@@ -153,6 +153,7 @@ _CHILDREN = """
 _DELETABLE = """
     SELECT runs.id FROM json_each(?1) AS asked CROSS JOIN runs ON runs.id = asked.value
     WHERE runs.finished_at IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM runs AS child WHERE child.parent_id = runs.id)
         AND NOT EXISTS (SELECT 1 FROM trigger_occasions WHERE trigger_occasions.run_id = runs.id)
         AND NOT EXISTS (SELECT 1 FROM tasks WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0'
             AND status IN ('queued', 'claimed', 'remote'))
@@ -366,13 +367,16 @@ class SqliteRunWrites(SqliteWrites):
 
     async def delete_lowest(self, run_ids: Collection[RunId], limit: int) -> set[RunId]:
         self._deferred_tasks.write()
-        lowest = level = list(run_ids)
-        while level:
-            lowest = level
-            level = [run_id for (run_id,) in rows(self._db, _CHILDREN, (encode(level).decode(), limit))]
-        old = list(rows(self._db, _DELETABLE, (encode(lowest).decode(), limit)))
-        self._delete(old)
-        return {RunId(run_id) for (run_id,) in old}
+        levels = [list(run_ids)]
+        while levels[-1]:
+            below = rows(self._db, _CHILDREN, (encode(levels[-1]).decode(), limit))
+            levels.append([run_id for (run_id,) in below])
+        for level in reversed(levels[:-1]):
+            old = list(rows(self._db, _DELETABLE, (encode(level).decode(), limit)))
+            if old:
+                self._delete(old)
+                return {RunId(run_id) for (run_id,) in old}
+        return set()
 
     def _delete(self, run_ids: Sequence[Row]) -> None:
         for statement in _DELETE_RUN:
