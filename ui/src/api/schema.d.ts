@@ -536,6 +536,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List bulk operations, newest first
+         * @description List bulk operations, newest first.
+         */
+        get: operations["list_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a bulk operation with its progress
+         * @description Get a bulk operation with its progress.
+         */
+        get: operations["get_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a bulk operation
+         * @description Cancel a bulk operation. What it has done stays done.
+         */
+        post: operations["cancel_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/keys": {
         parameters: {
             query?: never;
@@ -914,6 +974,29 @@ export interface paths {
         get: operations["list_runs"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start an action on all runs that match a filter
+         * @description Start an action on all runs that match a filter.
+         *
+         *     The job acts on runs that exist now, a page at a time, newest first. With `dry_run`, it only counts them.
+         *     `delete` deletes finished runs with all their data, and requires the role admin.
+         */
+        post: operations["start_bulk_operation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2663,7 +2746,7 @@ export interface components {
             };
             id: string;
             /** @enum {string} */
-            kind: "agent" | "dead_letter" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
+            kind: "agent" | "dead_letter" | "job" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
             /** @description What was changed: the id of a run or a dead letter, or a name. */
             subject: string;
             /** @description Name of the API key. Null if no key was used. */
@@ -2778,6 +2861,55 @@ export interface components {
             retry_at: string | null;
             /** @enum {string} */
             state: "closed" | "half_open" | "open";
+        };
+        /** BulkFailure */
+        BulkFailure: {
+            /** @description Why the action was not possible. */
+            message: string;
+            run_id: string;
+        };
+        /**
+         * BulkFilter
+         * @description A run must meet all conditions. At least one is required. Child runs follow their parents.
+         */
+        BulkFilter: {
+            /** @description An agent that the run's workflow version calls. */
+            agent?: string;
+            /**
+             * Format: date-time
+             * @description Runs created at or after this time. Precision: milliseconds.
+             */
+            created_after?: string;
+            /**
+             * Format: date-time
+             * @description Runs created before this time. Precision: milliseconds.
+             */
+            created_before?: string;
+            /** @description A label, as `key:value`. A list or an object: runs with all of these labels. */
+            label?: string | string[] | {
+                [key: string]: string;
+            };
+            /** @description The start of the run's id, a part of its workflow's name, or its correlation id. */
+            q?: string;
+            /** @description One status or several. Defaults to those that the action applies to. */
+            status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING") | ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING")[];
+            /** @description Name or id of the workflow. */
+            workflow?: string;
+        };
+        /** BulkRunRequest */
+        BulkRunRequest: {
+            /** @enum {string} */
+            action: "cancel" | "delete" | "label" | "pause" | "resume" | "retry";
+            /**
+             * @description Only count the runs.
+             * @default false
+             */
+            dry_run: boolean;
+            filter: components["schemas"]["BulkFilter"];
+            /** @description For the action `label`: labels to set. Null removes a label. Others stay as they are. */
+            labels?: {
+                [key: string]: string | null;
+            };
         };
         /**
          * Caller
@@ -3605,6 +3737,48 @@ export interface components {
             total: number;
             /** @description Items that wait for their next attempt or for a person. */
             waiting: number;
+        };
+        /**
+         * Job
+         * @description A bulk operation on runs.
+         */
+        Job: {
+            /** @enum {string} */
+            action: "cancel" | "delete" | "label" | "pause" | "resume" | "retry";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            created_at: string;
+            /** @description The name of the API key that started the job. */
+            created_by: string | null;
+            dry_run: boolean;
+            /** @description Why the job has failed. */
+            error: string | null;
+            failed: number;
+            /** @description Runs for which the action was not possible: the first 100. */
+            failures: components["schemas"]["BulkFailure"][];
+            filter: components["schemas"]["BulkFilter"];
+            finished_at: string | null;
+            id: string;
+            labels?: {
+                [key: string]: string | null;
+            };
+            /** @description How many of them are done. */
+            processed: number;
+            started_at: string | null;
+            /** @enum {string} */
+            status: "CANCELLED" | "COMPLETED" | "FAILED" | "QUEUED" | "RUNNING";
+            succeeded: number;
+            /** @description How many runs match. Null while they are being counted. */
+            total: number | null;
+        };
+        /** JobPage */
+        JobPage: {
+            items: components["schemas"]["Job"][];
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
+            next_cursor: string | null;
         };
         /**
          * JsonRpcProtocolConfig
@@ -7474,7 +7648,7 @@ export interface operations {
                 /** @description Return only changes made with the API key of this name. */
                 who?: string;
                 /** @description Return only changes of this kind of resource. */
-                kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
+                kind?: "agent" | "dead_letter" | "job" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
                 /** @description Return only changes of this resource: an id or a name. */
                 subject?: string;
             };
@@ -7561,7 +7735,7 @@ export interface operations {
                 /** @description Return only changes made with the API key of this name. */
                 who?: string;
                 /** @description Return only changes of this kind of resource. */
-                kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
+                kind?: "agent" | "dead_letter" | "job" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
                 /** @description Return only changes of this resource: an id or a name. */
                 subject?: string;
                 /** @description Return only entries written at or after this time. */
@@ -8610,6 +8784,268 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_jobs: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of jobs. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobPage"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_job: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_job: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The job's id. */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job as it is now. */
+            202: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10702,6 +11138,125 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_bulk_operation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkRunRequest"];
+            };
+        };
+        responses: {
+            /** @description The job. */
+            202: {
+                headers: {
+                    /** @description The address of the resource. */
+                    Location?: string;
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;

@@ -53,11 +53,15 @@ export const KINDS: Record<AuditKind, string> = {
   dead_letter: "Dead letters",
   trigger: "Triggers",
   subscription: "Subscriptions",
+  job: "Jobs",
 };
 
 const ACTION_LABELS: Record<string, string> = {
   "run.cancel": "Cancelled run",
   "run.pause": "Paused run",
+  "run.delete": "Deleted run",
+  "job.start": "Started bulk operation",
+  "job.cancel": "Cancelled bulk operation",
   "run.resume": "Resumed run",
   "run.retry": "Retried run",
   "run.reply": "Replied to a question of run",

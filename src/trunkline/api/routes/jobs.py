@@ -108,7 +108,7 @@ def job_operations(services: Services) -> list[Operation]:
             tag="runs",
             body=Body(BulkRunRequest),
             responses={202: ResponseSpec("The job.", JobResource, headers=LOCATION)},
-            problems=(400, 403, 413, 422, 503),
+            problems=(400, 409, 413, 422),
         ),
         operation(
             f"GET {JOBS}",

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from trunkline.clock import Instant
-from trunkline.errors import Conflict, Finding, Invalid, NotFound, Overloaded
+from trunkline.errors import Conflict, Finding, Invalid, NotFound
 from trunkline.id_generation import new_id
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
@@ -133,7 +133,7 @@ class BulkOperations:
         self._on_queued = on_queued
 
     async def start(self, request: BulkRequest) -> BulkJob:
-        """Durable when it returns. Raises `Invalid`, and `Overloaded` if there are too many jobs."""
+        """Durable when it returns. Raises `Invalid`, and `Conflict` if there are too many jobs."""
         _check(request)
         job_id = new_id()
         job = NewJob(
@@ -144,7 +144,7 @@ class BulkOperations:
         )
         async with self._store.transaction() as tx:
             if not await tx.jobs.put(job, most_unfinished=MAX_UNFINISHED_JOBS):
-                raise Overloaded(
+                raise Conflict(
                     f"There are {MAX_UNFINISHED_JOBS} unfinished jobs already.",
                     fix="Wait until one ends, or cancel one: trunkline jobs list.",
                 )

@@ -1029,3 +1029,33 @@ ALTER INDEX ix_runs_correlation_new RENAME TO ix_runs_correlation;
 
 UPDATE alembic_version SET version_num='0027' WHERE alembic_version.version_num = '0026';
 
+-- Running upgrade 0027 -> 0028
+
+CREATE TABLE jobs (
+    id UUID NOT NULL, 
+    status TEXT NOT NULL, 
+    request BYTEA NOT NULL, 
+    progress BYTEA NOT NULL, 
+    created_by TEXT, 
+    created_at BIGINT NOT NULL, 
+    started_at BIGINT, 
+    finished_at BIGINT, 
+    due BIGINT, 
+    epoch BIGINT NOT NULL, 
+    PRIMARY KEY (id)
+);
+
+COMMENT ON COLUMN jobs.request IS 'JSON';
+
+COMMENT ON COLUMN jobs.progress IS 'JSON';
+
+COMMENT ON COLUMN jobs.created_at IS 'Microseconds since 1970, UTC';
+
+COMMENT ON COLUMN jobs.due IS 'A process can claim it from then on; unfinished jobs only';
+
+CREATE INDEX ix_jobs_due ON jobs (due, id);
+
+CREATE INDEX ix_jobs_finished_at ON jobs (finished_at);
+
+UPDATE alembic_version SET version_num='0028' WHERE alembic_version.version_num = '0027';
+

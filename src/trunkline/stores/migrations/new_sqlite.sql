@@ -779,3 +779,25 @@ CREATE INDEX ix_runs_correlation ON runs (correlation_id, id) WHERE block IS NUL
 
 UPDATE alembic_version SET version_num='0027' WHERE alembic_version.version_num = '0026';
 
+-- Running upgrade 0027 -> 0028
+
+CREATE TABLE jobs (
+    id TEXT NOT NULL, 
+    status TEXT NOT NULL, 
+    request BLOB NOT NULL, 
+    progress BLOB NOT NULL, 
+    created_by TEXT, 
+    created_at BIGINT NOT NULL, 
+    started_at BIGINT, 
+    finished_at BIGINT, 
+    due BIGINT, 
+    epoch BIGINT NOT NULL, 
+    PRIMARY KEY (id)
+);
+
+CREATE INDEX ix_jobs_due ON jobs (due, id);
+
+CREATE INDEX ix_jobs_finished_at ON jobs (finished_at);
+
+UPDATE alembic_version SET version_num='0028' WHERE alembic_version.version_num = '0027';
+

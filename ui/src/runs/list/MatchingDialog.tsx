@@ -49,7 +49,7 @@ export function MatchingDialog({ search, onClose }: { search: RunsSearch; onClos
   const count = useJob(counting.data?.id);
   const job = useJob(acting.data?.id);
   const isReady = action !== "label" || isLabel(label);
-  const request: Request = { action, filter, ...(action === "label" ? { labels: labelsOf(label) } : {}) };
+  const request: Request = { action, filter, dry_run: false, ...(action === "label" ? { labels: labelsOf(label) } : {}) };
   const total = counting.data === undefined ? null : (count.data?.total ?? null);
   const problem = acting.error ?? counting.error ?? job.error ?? count.error;
   const choose = (next: Action) => {
@@ -130,7 +130,10 @@ function JobProgress({ job }: { job: Job }) {
   const failed = job.failed === 0 ? "" : `, ${job.failed} failed`;
   return (
     <Stack gap="xs">
-      <Progress value={job.total === null || job.total === 0 ? 0 : (100 * job.processed) / job.total} aria-label="Progress" />
+      <Progress
+        value={job.total === null || job.total === 0 ? 0 : (100 * job.processed) / job.total}
+        aria-label="Progress"
+      />
       <Text size="sm" role="status" data-testid="matching-progress" data-status={job.status}>
         {job.total === null
           ? "Counting the runs…"
@@ -160,7 +163,13 @@ function JobProgress({ job }: { job: Job }) {
       {stop.error !== null && <ProblemPanel error={stop.error} />}
       {!isOver && (
         <Group>
-          <Button variant="default" size="xs" loading={stop.isPending} onClick={() => stop.mutate()} data-testid="stop-job">
+          <Button
+            variant="default"
+            size="xs"
+            loading={stop.isPending}
+            onClick={() => stop.mutate()}
+            data-testid="stop-job"
+          >
             Cancel the job
           </Button>
         </Group>
