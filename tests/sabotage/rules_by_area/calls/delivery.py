@@ -106,7 +106,7 @@ DELIVERY: Sequence[Rule] = (
         name="stop-waits-for-calls",
         breaks="Every deployment calls agents twice.",
         symbol="trunkline.wiring.system:_running",
-        change=Drop("call statement", 7, of=8),
+        change=Drop("call statement", 8, of=9),
         caught_by=(f"{_RESTARTS}::test_a_call_in_flight_may_end_during_the_stop_and_is_not_made_again",),
     ),
     Rule(
