@@ -156,16 +156,7 @@ def api_services(
         subscriptions=Subscriptions(
             context.store, context.subscriptions, context.delivery_requests, context.transport
         ),
-        runs=Runs(
-            run_queries,
-            context.store,
-            context.workflows,
-            intake,
-            context.watchers,
-            context.clock,
-            context.metrics,
-            context.routing,
-        ),
+        runs=_runs(context, run_queries, intake),
         blobs=context.blobs,
         run_labels=RunLabels(context.store, context.watchers),
         bulk_operations=BulkOperations(context.store, context.job_queued.set),
@@ -219,4 +210,17 @@ def api_services(
         topics=context.settings.topics,
         ui_folder=context.settings.ui_folder,
         stopping=context.stopping,
+    )
+
+
+def _runs(context: ProcessContext, queries: RunQueries, intake: Intake) -> Runs:
+    return Runs(
+        queries,
+        context.store,
+        context.workflows,
+        intake,
+        context.watchers,
+        context.clock,
+        context.metrics,
+        context.routing,
     )
