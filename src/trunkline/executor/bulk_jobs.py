@@ -72,7 +72,7 @@ _NOT_DELETABLE = (
 )
 
 
-class _ClaimLost(Exception):
+class _PageRejected(Exception):
     """The job was cancelled, or is another process's: the page does not count."""
 
 
@@ -156,7 +156,7 @@ class BulkJobs:
         job = bulk_job(claimed)
         try:
             outcome = await self._write(job, await self._page(job))
-        except _ClaimLost:
+        except _PageRejected:
             return True
         except Unavailable:
             raise
@@ -164,7 +164,7 @@ class BulkJobs:
             # It would fail again, and take the turns of the other jobs.
             log.exception(log_events.JOB_FAILED, job=job.id, action=job.request.action)
             failed = msgspec.structs.replace(job.progress, error=f"{type(exc).__name__}; see the log")
-            with suppress(_ClaimLost):
+            with suppress(_PageRejected):
                 await self._write(job, _writing("FAILED", failed))
             return True
         for run in outcome.started:
@@ -190,7 +190,7 @@ class BulkJobs:
                 id=job.id, epoch=job.epoch, status=outcome.status, progress=encode(outcome.progress)
             )
             if not await tx.jobs.write(page):
-                raise _ClaimLost
+                raise _PageRejected
             if outcome.has_inputs:
                 await tx.notify(InputsQueued())
             if outcome.changed:
