@@ -27,6 +27,7 @@ TABLES = {
     "callback_queues", "callbacks", "push_configs", "run_labels", "trigger_topics",
     "trigger_occasions", "subscriptions", "deliveries",
     "schemas",
+    "jobs",
     "queued_starts", "start_rates",
 }  # fmt: skip
 
