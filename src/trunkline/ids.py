@@ -56,9 +56,11 @@ def number_of(id_: str) -> int:
     return crc32(id_.encode(errors="replace"))
 
 
-def task_id(run: RunId, step: str, answered_failures: int, replies: int = 0) -> TaskId:
+def task_id(run: RunId, step: str, answered_failures: int, replies: int = 0, number: int = 0) -> TaskId:
     # Derived, not random: after a crash or a timeout the same task gets the same id, so an agent can see the
     # repetition and a late answer still finds its step. Only an answered failure, or a person's reply to
-    # the agent's question, makes a new one.
+    # the agent's question, makes a new one. `number`: of the agents that the step has called, which one has it.
     suffix = f".{replies}" if replies else ""
+    if number:
+        suffix = f"{suffix}~{number}"
     return TaskId(f"{run}/{step}/{answered_failures}{suffix}")

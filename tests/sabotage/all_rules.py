@@ -22,6 +22,7 @@ from tests.sabotage.rules_by_area.calls.messaging import MESSAGING
 from tests.sabotage.rules_by_area.calls.remote_tasks import REMOTE_TASKS
 from tests.sabotage.rules_by_area.calls.subscriptions import SUBSCRIPTIONS
 from tests.sabotage.rules_by_area.runs.actions import ACTIONS
+from tests.sabotage.rules_by_area.runs.agent_choice import AGENT_CHOICE
 from tests.sabotage.rules_by_area.runs.blocks import BLOCKS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
@@ -58,6 +59,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Labels": RUN_LABELS,
         "Bulk operations": JOBS,
         "Output schemas": OUTPUT_SCHEMAS,
+        "Choosing the agent": AGENT_CHOICE,
         "Claims and results": CLAIMS,
         "Agent limits": AGENT_LIMITS,
         "Messages can be lost, doubled and late": MESSAGING,

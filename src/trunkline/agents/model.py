@@ -94,6 +94,8 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     tags: tuple[str, ...] = ()
     # What it can do; empty: what its card says.
     skills: tuple[str, ...] = ()
+    # What a call costs, in whichever unit: steps can choose the cheapest agent.
+    cost: float | None = None
 
 
 NO_OPTIONS = AgentOptions()

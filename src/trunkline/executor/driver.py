@@ -13,6 +13,7 @@ import structlog
 
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, seconds_between
+from trunkline.executor.candidate_lookup import CandidateLookup
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.event_triggers import EventTriggers
 from trunkline.executor.event_waits import write_event_waits
@@ -27,6 +28,7 @@ from trunkline.machine.effects import (
     AwaitEvents,
     CancelTimer,
     DispatchTask,
+    FindCandidates,
     SendRunInput,
     StartChildRun,
     StartTimer,
@@ -67,6 +69,7 @@ class RunDriver:
         timers: Timers,
         watchers: RunWatchers,
         metrics: Metrics,
+        candidates: CandidateLookup,
         *,
         schedules: Schedules | None = None,
         event_triggers: EventTriggers | None = None,
@@ -85,6 +88,7 @@ class RunDriver:
         self._event_triggers = event_triggers
         self._changes = changes
         self._gates = gates
+        self._candidates = candidates
         self._watchers = watchers
         self._metrics = metrics
         # The topic on which run events are published for other systems; empty: none.
@@ -127,7 +131,8 @@ class RunDriver:
         # Runs that this turn has not claimed have something to take in.
         children = await self._children.write(tx, self._turns)
         waits = await write_event_waits(tx, self._turns)
-        if children or waits:
+        sought = await self._candidates.write(tx, self._turns)
+        if children or waits or sought:
             self._more = True
         if self._ended:
             await self._note_ends(tx)
@@ -300,8 +305,8 @@ def _messages(turn: Turn) -> list[TaskMessage]:
         match effect:
             case DispatchTask(task):
                 messages.append(task)
-            case StopTask(task_id, attempt):
-                agent = _agent_of(turn.state, task_id)
+            case StopTask(task_id, attempt, agent):
+                agent = agent or _agent_of(turn.state, task_id)
                 messages.append(
                     CancelTask(task_id=task_id, attempt=attempt, run_id=turn.state.id, agent=agent)
                 )
@@ -312,6 +317,7 @@ def _messages(turn: Turn) -> list[TaskMessage]:
                 | CancelTimer()
                 | AwaitEvents()
                 | StopAwaitingEvents()
+                | FindCandidates()
             ):
                 pass
     return messages

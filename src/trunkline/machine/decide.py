@@ -40,6 +40,7 @@ from trunkline.machine.evolve import step_of
 from trunkline.machine.inputs import (
     CancelOverdue,
     CancelRequested,
+    CandidatesFound,
     ChildContinued,
     ChildEnded,
     ChildRefused,
@@ -48,6 +49,7 @@ from trunkline.machine.inputs import (
     EscalationDue,
     EventArrived,
     EventsRead,
+    HedgeDue,
     Input,
     OutcomeResolved,
     PauseRequested,
@@ -73,6 +75,7 @@ from trunkline.machine.steps import (
     join,
     kinds,
     rounds,
+    routing,
     timers,
     wait_for,
 )
@@ -172,6 +175,10 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - o
             _retry(turn, name, attempt)
         case WaitDue(name, attempt):
             kinds.end_wait(turn, *_step(turn, name), attempt)
+        case CandidatesFound(name):
+            agent.take_candidates(turn, *_step(turn, name), item)
+        case HedgeDue(name):
+            routing.look_for_hedge(turn, *_step(turn, name), item)
         case EventArrived(name):
             wait_for.apply_event(turn, *_step(turn, name), item)
         case EventsRead(name):

@@ -8,6 +8,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.inputs import Input
 from trunkline.messages import AgentTask
+from trunkline.workflow import Select
 
 
 class DispatchTask(msgspec.Struct, frozen=True):
@@ -19,6 +20,28 @@ class StopTask(msgspec.Struct, frozen=True):
 
     task_id: str
     attempt: int
+    # Empty: that of the step's definition.
+    agent: str = ""
+
+
+class FindCandidates(msgspec.Struct, frozen=True, kw_only=True):
+    """Look up the agents that the step may call; it gets `CandidatesFound`."""
+
+    step: str
+    # Given back with them.
+    number: int
+    skill: str | None
+    tags: tuple[str, ...] = ()
+    input_modes: tuple[str, ...] = ()
+    select: Select = "first"
+    # Only this one.
+    agent: str | None = None
+    # All but these.
+    without: tuple[str, ...] = ()
+    # For a call in addition to the one with that number.
+    hedge: bool = False
+    # Only those that may be given work that another agent has.
+    repeatable: bool = False
 
 
 class StartChildRun(msgspec.Struct, frozen=True):
@@ -76,6 +99,7 @@ class CancelTimer(msgspec.Struct, frozen=True):
 Effect = (
     DispatchTask
     | StopTask
+    | FindCandidates
     | StartChildRun
     | SendRunInput
     | StartTimer

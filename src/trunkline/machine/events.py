@@ -10,7 +10,8 @@ import msgspec
 
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
-from trunkline.machine.state import HumanTask, WaitingFor
+from trunkline.machine.candidates import ConsideredAgent
+from trunkline.machine.state import AgentChoice, HumanTask, WaitingFor
 from trunkline.messages import Progress, StepError
 from trunkline.workflow import StepKind
 
@@ -62,6 +63,65 @@ class StepStarted(StepEventBase, frozen=True):
     task_id: str
     agent: str
     input: Payload
+
+
+class StepAgentSought(StepEventBase, frozen=True):
+    """The step looks for an agent, or waits until one may be called."""
+
+    attempt: int
+    waiting_for: WaitingFor
+    # Whether candidates are looked up; if not, that is done when the wait ends.
+    is_lookup: bool = True
+
+
+class StepAgentChosen(StepEventBase, frozen=True):
+    """Which agent the step calls, and why. `candidates`: the best first."""
+
+    agent: str
+    reason: str
+    candidates: tuple[ConsideredAgent, ...] = ()
+    # How many there were in addition.
+    others: int = 0
+    repeatable: bool = False
+
+    @property
+    def choice(self) -> AgentChoice:
+        return AgentChoice(self.agent, self.reason, self.candidates, self.others)
+
+
+class StepFailedOver(StepEventBase, frozen=True):
+    """The agent has not accepted the call: another one is tried, in the same attempt."""
+
+    attempt: int
+    agent: str
+    error: StepError
+
+
+class StepHedged(StepEventBase, frozen=True):
+    """The call is slow: another agent is called with the same work."""
+
+    attempt: int
+    agent: str
+    task_id: str
+    reason: str
+    candidates: tuple[ConsideredAgent, ...] = ()
+    others: int = 0
+
+
+class StepHedgeLost(StepEventBase, frozen=True):
+    """One of several calls of the step has ended without a result; the others go on."""
+
+    attempt: int
+    agent: str
+    reason: str
+
+
+class StepHedgeWon(StepEventBase, frozen=True):
+    """One of several calls of the step has brought its result; the others are stopped."""
+
+    attempt: int
+    agent: str
+    stopped: tuple[str, ...]
 
 
 class StepBegan(StepEventBase, frozen=True):
@@ -273,7 +333,11 @@ AnyRunEvent = (
     | RunCancelled
 )
 
-AnyStepEvent = (
+# What concerns the choice of an agent.
+RouteEvent = StepAgentSought | StepAgentChosen | StepFailedOver | StepHedged | StepHedgeLost | StepHedgeWon
+
+# What happens to a step otherwise.
+WorkEvent = (
     StepKept
     | StepInputGiven
     | StepStarted
@@ -299,6 +363,8 @@ AnyStepEvent = (
     | StepOutcomeResolved
     | StepCancelled
 )
+
+AnyStepEvent = WorkEvent | RouteEvent
 
 Event = AnyRunEvent | AnyStepEvent
 
@@ -367,7 +433,7 @@ def encode_event(event: Event) -> bytes:
     if isinstance(event, StepRetryScheduled | StepRoundEnded) and event.due is not None:
         shown = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
         return _encoder.encode({**shown, "due": rfc3339(event.due)})
-    if isinstance(event, StepWaiting):
+    if isinstance(event, StepWaiting | StepAgentSought):
         shown = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
         return _encoder.encode({**shown, "waiting_for": _shown_wait(event.waiting_for)})
     return _encoder.encode(event)

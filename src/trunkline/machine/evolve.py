@@ -16,8 +16,8 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import Json, decode
 from trunkline.machine.events import (
     AnyRunEvent,
-    AnyStepEvent,
     Event,
+    RouteEvent,
     RunCancelled,
     RunCancelRequested,
     RunCompleted,
@@ -27,6 +27,8 @@ from trunkline.machine.events import (
     RunResumed,
     RunStarted,
     RunWaiting,
+    StepAgentChosen,
+    StepAgentSought,
     StepAnswered,
     StepBegan,
     StepCancelled,
@@ -37,7 +39,11 @@ from trunkline.machine.events import (
     StepEventBase,
     StepEventTaken,
     StepFailed,
+    StepFailedOver,
     StepFannedOut,
+    StepHedged,
+    StepHedgeLost,
+    StepHedgeWon,
     StepInputGiven,
     StepKept,
     StepOutcomeResolved,
@@ -52,9 +58,18 @@ from trunkline.machine.events import (
     StepStarted,
     StepWaiting,
     StepWorking,
+    WorkEvent,
 )
-from trunkline.machine.state import ForEachState, RunState, StepState, StepStatus, WaitingFor
-from trunkline.messages import StepError, fix_for
+from trunkline.machine.state import (
+    AgentRoute,
+    ForEachState,
+    HedgeCall,
+    RunState,
+    StepState,
+    StepStatus,
+    WaitingFor,
+)
+from trunkline.messages import ERROR_CODES, StepError, fix_for
 from trunkline.workflow import CompiledStep, item_name, step_of_item
 
 _items: msgspec.json.Decoder[list[Json]] = msgspec.json.Decoder(list[Json])
@@ -185,7 +200,7 @@ def _count(state: RunState, step: StepState, change: int) -> None:
         case "RUNNING":
             state.in_flight += change
         case "WAITING":
-            if step.waiting_for is not None and step.waiting_for.kind == "retry":
+            if step.waiting_for is not None and step.waiting_for.kind in {"retry", "agent"}:
                 state.retrying += change
             elif step.waiting_for is not None and step.waiting_for.is_for_time_or_event:
                 state.waiting_for_time_or_event += change
@@ -259,7 +274,7 @@ def _record_agent_ids(
         step.context_id = context_id
         plan = state.workflow.plan(step.name)
         if plan.definition.context in {"run", "caller"} and not has_item_contexts(plan):
-            state.contexts[plan.agent] = context_id
+            state.contexts[plan.agent if step.route is None else step.route.agent] = context_id
 
 
 def has_item_contexts(plan: CompiledStep) -> bool:
@@ -278,7 +293,10 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:
         return None
     step = step_of(state, event.step)
     before = step.size_bytes
-    _evolve_step(state, step, event, at)
+    if isinstance(event, RouteEvent):
+        _evolve_route(state, step, event)
+    else:
+        _evolve_step(state, step, event, at)
     state.step_bytes += step.size_bytes - before
     return step
 
@@ -333,8 +351,66 @@ def _prepare_round(state: RunState, step: StepState, ended: StepRoundEnded, at: 
         _set_status(state, step, "WAITING", waiting)
 
 
+def _change_route(step: StepState, **changes: object) -> None:
+    route = msgspec.structs.replace(step.route or AgentRoute(), **changes)
+    step.call_details = msgspec.structs.replace(step.call_details, route=route)
+
+
+def _switch_agent(step: StepState, agent: str, number: int, hedges: tuple[HedgeCall, ...]) -> None:
+    """The step's call is that of another agent: what the one before has said of it does not count."""
+    if step.route is not None and step.route.agent != agent:
+        step.protocol = step.context_id = step.remote_task_id = None
+    _change_route(step, agent=agent, number=number, hedges=hedges)
+
+
+def _release_agent(step: StepState, error: StepError, *, answered: bool) -> None:
+    """Lets the next attempt choose another agent, unless this one may have the task."""
+    if step.route is not None:
+        keeps = not answered and (error.doubtful or ERROR_CODES[error.code].sent)
+        _change_route(step, is_settled=keeps, is_doubtful=keeps, tried=())
+
+
+def _evolve_route(state: RunState, step: StepState, event: RouteEvent) -> None:
+    route = step.route or AgentRoute()
+    match event:
+        case StepAgentSought(_, _, waiting_for, is_lookup):
+            lookups = route.lookups + is_lookup
+            _change_route(step, lookups=lookups, waits=route.waits + (not is_lookup), is_settled=False)
+            _set_status(state, step, "WAITING", waiting_for)
+        case StepAgentChosen():
+            _switch_agent(step, event.agent, route.numbers, ())
+            _change_route(
+                step,
+                numbers=route.numbers + 1,
+                is_settled=True,
+                is_doubtful=False,
+                is_repeatable=event.repeatable,
+                waits=0,
+                choice=event.choice,
+            )
+        case StepFailedOver(_, _, agent, error):
+            _change_route(step, is_settled=False, tried=(*route.tried, agent))
+            step.error = error
+            _set_status(state, step, "PENDING")
+        case StepHedged(_, _, agent):
+            hedges = (*route.hedges, HedgeCall(agent, route.numbers))
+            _change_route(step, hedges=hedges, numbers=route.numbers + 1)
+        case StepHedgeLost(_, _, agent):
+            others = tuple(each for each in route.hedges if each.agent != agent)
+            if agent == route.agent:
+                first, *others = route.hedges
+                _switch_agent(step, first.agent, first.number, tuple(others))
+                _set_status(state, step, "RUNNING")
+            _change_route(step, hedges=tuple(others), tried=(*route.tried, agent))
+        case StepHedgeWon(_, _, agent):
+            numbers = {each.agent: each.number for each in route.hedges}
+            _switch_agent(step, agent, numbers.get(agent, route.number), ())
+        case _:
+            assert_never(event)
+
+
 def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
-    state: RunState, step: StepState, event: AnyStepEvent, at: Instant
+    state: RunState, step: StepState, event: WorkEvent, at: Instant
 ) -> None:
     match event:
         case StepKept(_, output):
@@ -381,6 +457,7 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             if answered:
                 step.answered_failures += 1
                 step.reply = step.remote_task_id = None
+            _release_agent(step, error, answered=answered)
             _set_status(state, step, "WAITING", WaitingFor(kind="retry", text=error.message, until=due))
         case StepRequeued() | StepOutcomeResolved():
             _set_status(state, step, "PENDING")

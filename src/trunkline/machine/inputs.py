@@ -9,6 +9,7 @@ import msgspec
 
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.machine.candidates import Candidate
 from trunkline.machine.state import WaitingFor
 from trunkline.messages import NO_OUTPUT, AgentResult, ReplyMessage, StepError
 
@@ -119,6 +120,26 @@ def event_identity(shown: Json) -> tuple[str, str] | None:
             return id_, at
         case _:
             return None
+
+
+class CandidatesFound(msgspec.Struct, frozen=True, tag="candidates_found", omit_defaults=True):
+    """The agents that the step may call, and what is known of them; those that are equal take turns."""
+
+    step: str
+    # Of the lookup; with `hedge`, of the call that gets company.
+    number: int
+    candidates: tuple[Candidate, ...]
+    # How many there are in addition.
+    others: int = 0
+    hedge: bool = False
+
+
+class HedgeDue(msgspec.Struct, frozen=True, tag="hedge_due"):
+    """The call with this number is slow."""
+
+    step: str
+    attempt: int
+    number: int
 
 
 class EventArrived(msgspec.Struct, frozen=True, tag="event_arrived"):
@@ -233,6 +254,8 @@ Input = (
     | ChildContinued
     | RetryDue
     | WaitDue
+    | CandidatesFound
+    | HedgeDue
     | EventArrived
     | EventsRead
     | TurnContinued

@@ -16,6 +16,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json
+from trunkline.machine.candidates import ConsideredAgent
 from trunkline.messages import StepError, TraceContext
 from trunkline.workflow import CompiledWorkflow
 
@@ -34,7 +35,8 @@ FINAL_RUN_STATUSES = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 FINAL_STEP_STATUSES = frozenset({"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"})
 
 
-WaitingKind = Literal["input", "auth", "retry", "remote", "outcome", "time", "event", "person"]
+# `agent`: for the choice of an agent, or for one that may be called.
+WaitingKind = Literal["input", "auth", "retry", "remote", "outcome", "time", "event", "person", "agent"]
 # What the world brings by itself: a run that waits for nothing else goes on without a person.
 _TIME_OR_EVENT = frozenset({"time", "event"})
 
@@ -128,6 +130,58 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
         return not self.inside and (self.is_of_an_agent or self.kind in {"outcome", "person"})
 
 
+class HedgeCall(msgspec.Struct, frozen=True):
+    """A call that is made in addition to a slow one."""
+
+    agent: str
+    # As in `AgentRoute`.
+    number: int
+
+
+class AgentChoice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a step calls an agent, as it is shown."""
+
+    agent: str
+    reason: str
+    # The best first.
+    candidates: tuple[ConsideredAgent, ...] = ()
+    # How many there were in addition.
+    others: int = 0
+
+
+class AgentRoute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Of a step that finds its agent when it begins: which one that is."""
+
+    # Empty: none has been chosen.
+    agent: str = ""
+    # Of the present call among those of the step: a part of the id of its task.
+    number: int = 0
+    # How many numbers were given.
+    numbers: int = 0
+    # Whether the next call goes to the same agent: it may have the task, or a conversation goes on.
+    is_settled: bool = False
+    # Whether it may have this attempt's task although it has not answered.
+    is_doubtful: bool = False
+    # Whether the agent may be given work that another one has.
+    is_repeatable: bool = False
+    # Those that have not accepted this attempt.
+    tried: tuple[str, ...] = ()
+    # How often candidates were looked up, and how often in a row without success.
+    lookups: int = 0
+    waits: int = 0
+    hedges: tuple[HedgeCall, ...] = ()
+    choice: AgentChoice | None = None
+
+    @property
+    def last_number(self) -> int:
+        return self.numbers - 1
+
+    @property
+    def in_use(self) -> tuple[str, ...]:
+        """The agents that have failed, or have a call at present."""
+        return *self.tried, self.agent, *(call.agent for call in self.hedges)
+
+
 class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What few steps have to remember of their calls and rounds."""
 
@@ -135,6 +189,7 @@ class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     repairs: int = 0
     # Of a step that is repeated: the round that it is in, from 1.
     round: int = 0
+    route: AgentRoute | None = None
 
 
 NO_DETAILS = CallDetails()
@@ -190,8 +245,19 @@ class StepState(msgspec.Struct, kw_only=True):
 
     @property
     def has_begun(self) -> bool:
-        """At the beginning of a round, no attempt at it has."""
-        return self.attempts > 0 or self.call_details.round > 0
+        """At the beginning of a round, and until an agent is chosen, no attempt at it has."""
+        details = self.call_details
+        return self.attempts > 0 or details.round > 0 or details.route is not None
+
+    @property
+    def agent(self) -> str:
+        """The agent that was chosen; empty: that of the definition, or none."""
+        route = self.call_details.route
+        return "" if route is None else route.agent
+
+    @property
+    def route(self) -> AgentRoute | None:
+        return self.call_details.route
 
     def change_human_task(self, change: Callable[[HumanTask], HumanTask]) -> None:
         waiting = self.waiting_for

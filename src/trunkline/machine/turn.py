@@ -81,6 +81,9 @@ class Turn:
             or state.status in FINAL_RUN_STATUSES
         )
 
-    def task_id_of(self, step: StepState) -> TaskId:
-        """The id of the task that the step has at present."""
-        return task_id(self.state.id, step.name, step.answered_failures, step.replies)
+    def task_id_of(self, step: StepState, number: int | None = None) -> TaskId:
+        """The id of the task that the step has at present; `number`: of another of its calls."""
+        if number is None:
+            route = step.call_details.route
+            number = 0 if route is None else route.number
+        return task_id(self.state.id, step.name, step.answered_failures, step.replies, number)

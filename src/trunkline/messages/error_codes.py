@@ -33,6 +33,16 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
     "agent_unknown": ErrorCodeInfo(
         *_NOT_SENT, advice="Register the agent: trunkline agents create NAME URL."
     ),
+    "agent_not_allowed": ErrorCodeInfo(
+        *_NOT_SENT,
+        advice="Add the agent to allow in the step, give it the tag that allow requires, or correct what the "
+        "expression in agent returns.",
+    ),
+    "no_agent_found": ErrorCodeInfo(
+        *_NOT_SENT,
+        advice="Register an agent with the skill (trunkline agents create NAME URL --skill SKILL), or ask for less in "
+        "the step. See what there is: trunkline agents list --skill SKILL.",
+    ),
     "agent_dns_failed": ErrorCodeInfo(
         *_NOT_SENT,
         advice="Correct the host name in the agent's url, or make it resolvable where the bridge runs.",

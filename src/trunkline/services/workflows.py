@@ -28,7 +28,7 @@ from trunkline.workflow import (
     LoadedWorkflow,
     WorkflowDefinition,
     WorkflowReference,
-    all_steps,
+    called_agents,
     child_workflows,
     compile_workflow,
     definition_from_canonical,
@@ -190,8 +190,7 @@ class Workflows:
             found = await self._store.schemas.some(loaded.schemas)
             schemas = {saved.name: _schema(saved.schema) for saved in found}
             loaded = await self._work.run(_load, text, source, schemas)
-        steps = [*all_steps(loaded.definition.steps)]
-        agents = {step.agent for step in steps if step.kind == "agent"}
+        agents = set(called_agents(loaded.definition))
         known = await self._store.agents.known(agents)
         below = await self._reachable(loaded.definition)
         if (

@@ -30,6 +30,7 @@ from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
 from trunkline.bridge.task_claimer import TaskClaimer
 from trunkline.executor.bulk_jobs import BulkJobs
+from trunkline.executor.candidate_lookup import CandidateLookup
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
 from trunkline.executor.event_triggers import EventTriggers
@@ -189,6 +190,7 @@ class ExecutorRole:
             timers,
             context.watchers,
             context.metrics,
+            CandidateLookup(context.store),
             schedules=schedules,
             event_triggers=self.event_triggers,
             changes=context.changes,

@@ -31,6 +31,7 @@ from trunkline.workflow.definition import (
     WorkflowDefinition,
     WorkflowReference,
     all_steps,
+    called_agents,
     canonical_form,
     child_workflows,
     definition_from_canonical,
@@ -57,6 +58,7 @@ from trunkline.workflow.language_schema import workflow_json_schema
 from trunkline.workflow.load import LoadedWorkflow, compile_workflow, load_workflow
 from trunkline.workflow.output_reads import OutputRead, output_reads
 from trunkline.workflow.output_schema import MAX_SCHEMA_BYTES
+from trunkline.workflow.routing.keys import Allow, AllowTag, Hedge, Select
 from trunkline.workflow.secret_references import (
     SECRET_KEY,
     SECRET_NAME_PATTERN,
@@ -75,6 +77,8 @@ __all__ = [
     "SECRET_KEY",
     "SECRET_NAME_PATTERN",
     "SECRET_NAME_RULE",
+    "Allow",
+    "AllowTag",
     "Ask",
     "Block",
     "Branch",
@@ -87,12 +91,14 @@ __all__ = [
     "ExpressionError",
     "ForEach",
     "Goto",
+    "Hedge",
     "InputSchema",
     "Join",
     "LoadedWorkflow",
     "OutputRead",
     "Repeat",
     "Scope",
+    "Select",
     "Sleep",
     "SleepUntil",
     "StepDefinition",
@@ -103,6 +109,7 @@ __all__ = [
     "WorkflowReference",
     "all_steps",
     "block_path",
+    "called_agents",
     "canonical_form",
     "check_label_count",
     "child_workflows",

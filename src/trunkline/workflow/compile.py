@@ -70,8 +70,10 @@ class CompiledStep:
     # Its position in the definition.
     index: int
     definition: StepDefinition
-    # Empty where the step does not call an agent.
+    # Empty where the step does not call an agent, or finds it when it begins.
     agent: str
+    # An expression for the agent's name.
+    agent_expression: Template | None
     kind: StepKind
     # What it waits for: as written, what it reads, and the steps it catches.
     needs: tuple[str, ...]
@@ -224,6 +226,7 @@ def compile_definition(definition: WorkflowDefinition, report: ValidationReport)
     known_secrets: dict[str, set[str]] = {}
     for step in all_steps(definition.steps):
         known_secrets.setdefault(step.agent, set()).update(_secrets(step).values())
+    _share_secrets_of_routed_steps(known_secrets)
     engine = CelCompiler(definition.steps)
     compiler = TemplateCompiler(engine, report)
     labels = compile_labels(definition.labels, compiler, report)
@@ -231,6 +234,15 @@ def compile_definition(definition: WorkflowDefinition, report: ValidationReport)
     input_schema = compile_input_schema(definition.input, report)
     publish = compile_publish_templates(definition.publish, engine, compiler, report)
     return CompiledWorkflow(definition, scope.steps, scope.output, input_schema, labels, publish=publish)
+
+
+def _share_secrets_of_routed_steps(known_secrets: dict[str, set[str]]) -> None:
+    """A step without the name of an agent may give its secrets to any of them, and call one that has others."""
+    shared = known_secrets.get("")
+    if shared:
+        for names in known_secrets.values():
+            names.update(shared)
+    known_secrets[""] = set[str]().union(*known_secrets.values())
 
 
 class _CompiledScope(NamedTuple):
@@ -271,7 +283,7 @@ def _compile_scope(
             links[name],
             joins.get(name),
             name in inside_joins,
-            known_secrets.get(step.agent, set()),
+            known_secrets.get(step.agent, set()) if step.agent or step.is_routed else set(),
         )
         for index, (name, step) in enumerate(definition.steps.items())
     }
@@ -384,6 +396,7 @@ class _CompiledExpressions(NamedTuple):
     form: InputSchema | None
     output_schema: InputSchema | None
     input: Template
+    agent_expression: Template | None
     loop: CompiledForEach | None
     block: CompiledWorkflow | None
     sites: ReadSites
@@ -420,6 +433,11 @@ def _parts(
     if step.action is not UNSET:
         template, read = compiler.template(step.action, (*path, step.kind))
         sites = {**read, **sites}
+    agent_expression, called = None, frozenset[str]()
+    if step.agent_expression is not None:
+        agent_expression, read = compiler.template(step.agent_expression, (*path, "agent"))
+        called = agent_expression.reads
+        sites = {**read, **sites}
     block, outer = None, frozenset[str]()
     if step.block is not None:
         block, outer, read = _compile_block(
@@ -440,10 +458,21 @@ def _parts(
     output_schema = compile_output_schema(step.output_schema, (*path, "output_schema"), report)
     if items is not None:
         sites = {name: site for name, site in sites.items() if name not in FOR_EACH_VARIABLES}
-    reads = template.reads - {*FOR_EACH_VARIABLES} if items is not None else template.reads
+    reads = template.reads | called
+    if items is not None:
+        reads -= {*FOR_EACH_VARIABLES}
     sites = {**sites, **item_sites}
     return _CompiledExpressions(
-        when, match, form, output_schema, template, loop, block, sites, reads.union(sites)
+        when,
+        match,
+        form,
+        output_schema,
+        template,
+        agent_expression,
+        loop,
+        block,
+        sites,
+        reads.union(sites),
     )
 
 
@@ -465,6 +494,7 @@ def _step(
         index=index,
         definition=definition,
         agent=definition.agent,
+        agent_expression=parts.agent_expression,
         kind=definition.kind,
         needs=links.needs,
         dependents=tuple(links.dependents),

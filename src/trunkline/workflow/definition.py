@@ -19,6 +19,7 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.publish_options import PublishOptions, publish_options_to_json, read_publish_options
 from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow.actions.definitions import Ask, Sleep, StepKind, WaitFor
+from trunkline.workflow.routing.keys import Allow, AllowTag, Hedge, Select
 
 Delivery = Literal["at_least_once", "at_most_once"]
 Context = Literal["run", "step", "none", "caller"]
@@ -117,8 +118,19 @@ class Branch(Struct, frozen=True):
 
 class StepDefinition(Struct, frozen=True, kw_only=True):
     name: str
-    # Empty where the step does not call an agent.
+    # Empty where the step does not call an agent, or finds it when it begins.
     agent: str
+    # An expression for the name of the agent, and which names it may have.
+    agent_expression: str | None = None
+    allow: Allow | None = None
+    # Or what the agent has to offer: a skill, tags and input modes; and which of several is called.
+    skill: str | None = None
+    tags: tuple[str, ...] = ()
+    input_modes: tuple[str, ...] = ()
+    select: Select = "first"
+    # Whether two agents may do the work.
+    repeatable: bool = False
+    hedge: Hedge | None = None
     workflow: str | None = None
     # Of that workflow; left out: the latest there is when the step begins.
     version: int | None = None
@@ -161,6 +173,11 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
         if self.repair is not None:
             return self.repair
         return DEFAULT_REPAIRS if self.delivery == "at_least_once" else 0
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether it finds its agent when it begins."""
+        return self.agent_expression is not None or self.skill is not None
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -226,6 +243,17 @@ def all_steps(steps: Mapping[str, StepDefinition]) -> Iterator[StepDefinition]:
             yield from all_steps(block.steps)
 
 
+def called_agents(definition: WorkflowDefinition) -> tuple[str, ...]:
+    """The agents that it names, also those of which a step chooses one; each once."""
+    names: dict[str, None] = {}
+    for step in all_steps(definition.steps):
+        if step.agent:
+            names[step.agent] = None
+        if isinstance(step.allow, tuple):
+            names.update(dict.fromkeys(step.allow))
+    return tuple(names)
+
+
 def child_workflows(definition: WorkflowDefinition) -> list[WorkflowReference]:
     """The workflows that its steps begin, each once."""
     return list(
@@ -247,6 +275,13 @@ class _RetryForm(Struct, omit_defaults=True):
 class _StepForm(Struct, omit_defaults=True):
     # Written where it is empty, too: a version that does not know the step's kind fails the step, and calls no agent.
     agent: str
+    allow: tuple[str, ...] | AllowTag | None = None
+    skill: str | None = None
+    tags: tuple[str, ...] = ()
+    input_modes: tuple[str, ...] = ()
+    select: Select = "first"
+    repeatable: bool = False
+    hedge: Hedge | None = None
     workflow: str | None = None
     version: int | None = None
     steps: dict[str, _StepForm] | None = None
@@ -345,7 +380,14 @@ def _step_forms(steps: Mapping[str, StepDefinition]) -> dict[str, _StepForm]:
 def _step_form(step: StepDefinition) -> _StepForm:
     return _normal(
         _StepForm(
-            agent=step.agent,
+            agent=step.agent if step.agent_expression is None else step.agent_expression,
+            allow=step.allow,
+            skill=step.skill,
+            tags=step.tags,
+            input_modes=step.input_modes,
+            select=step.select,
+            repeatable=step.repeatable,
+            hedge=step.hedge,
             workflow=step.workflow,
             version=step.version,
             steps=None if step.block is None else _step_forms(step.block.steps),
@@ -409,7 +451,16 @@ def _steps(forms: Mapping[str, _StepForm]) -> dict[str, StepDefinition]:
 def _step(name: str, form: _StepForm) -> StepDefinition:
     return StepDefinition(
         name=name,
-        agent=form.agent,
+        # Only an expression has `allow`.
+        agent=form.agent if form.allow is None else "",
+        agent_expression=None if form.allow is None else form.agent,
+        allow=form.allow,
+        skill=form.skill,
+        tags=form.tags,
+        input_modes=form.input_modes,
+        select=form.select,
+        repeatable=form.repeatable,
+        hedge=form.hedge,
         workflow=form.workflow,
         version=form.version,
         block=None if form.steps is None else Block(_steps(form.steps), form.output),

@@ -31,6 +31,7 @@ from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.labels import LABEL_KEY_PATTERN, MAX_LABEL_EXPRESSION, MAX_LABELS
 from trunkline.workflow.output_schema import MAX_REPAIRS
 from trunkline.workflow.repetition import MAX_BRANCHES, MAX_ROUNDS
+from trunkline.workflow.routing.schema import agent_property, call_kinds, routing_properties
 from trunkline.workflow.secret_references import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
     AGENT_ONLY_KEYS,
@@ -149,11 +150,8 @@ def _step() -> JsonObject:
         **_kinds(),
         "additionalProperties": False,
         "properties": {
-            "agent": {
-                "type": "string",
-                "maxLength": MAX_NAME,
-                "description": "The name under which the agent is registered.",
-            },
+            "agent": agent_property(),
+            **routing_properties(),
             "workflow": _text(MAX_NAME, "The workflow that the step runs, instead of an agent."),
             "version": _integer(
                 1,
@@ -255,7 +253,7 @@ def _kinds() -> JsonObject:
         "then": {
             "properties": {
                 "agent": {"const": ""},
-                **dict.fromkeys((*AGENT_ONLY_KEYS, *BLOCK_KEYS, *ACTION_KEYS), False),
+                **dict.fromkeys(("skill", *AGENT_ONLY_KEYS, *BLOCK_KEYS, *ACTION_KEYS), False),
             }
         },
         "else": {
@@ -271,10 +269,7 @@ def _kinds() -> JsonObject:
                     "oneOf": [{"required": [key]} for key in ACTION_KEYS],
                     "properties": {**without_call(), "output": False},
                 },
-                "else": {
-                    "required": ["agent"],
-                    "properties": {"agent": {"minLength": 1}, "version": False, "output": False},
-                },
+                "else": call_kinds(),
             },
         },
     }

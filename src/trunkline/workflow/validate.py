@@ -55,6 +55,7 @@ from trunkline.workflow.repetition import (
     read_condition,
     read_repeat,
 )
+from trunkline.workflow.routing.keys import ROUTING_KEYS, SKILL_ONLY_KEYS, RoutingKeys, read_routing
 from trunkline.workflow.secret_references import check_secret_references, refuse_secret_references
 from trunkline.workflow.validation_report import ValidationReport
 
@@ -74,9 +75,9 @@ WORKFLOW_KEYS = (
 LITECONE_KEY = "start_step"
 BLOCK_KEYS = ("steps", "output", "switch")
 STEP_KEYS = (
-    "agent", "workflow", "version", *BLOCK_KEYS, *ACTION_KEYS, "needs", "join", "for_each", "repeat", "when",
-    "input", "retry", "timeout", "deadline", "reply_timeout", "on_error", "delivery", "context", "message",
-    "output_schema", "repair",
+    "agent", *ROUTING_KEYS, "workflow", "version", *BLOCK_KEYS, *ACTION_KEYS, "needs", "join", "for_each",
+    "repeat", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "on_error", "delivery", "context",
+    "message", "output_schema", "repair",
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
 AGENT_ONLY_KEYS = {
@@ -87,6 +88,8 @@ AGENT_ONLY_KEYS = {
     "message": "set it in the steps of that workflow",
     "output_schema": "set it in the steps of that workflow",
     "repair": "set it in the steps of that workflow",
+    "allow": "remove it",
+    **dict.fromkeys(SKILL_ONLY_KEYS, "remove it"),
 }
 EACH_KEYS = ("items", "mode", "limit", "on_error")
 JOIN_KEYS = ("policy", "at_least", "cancel_rest")
@@ -273,7 +276,8 @@ def _step(name: str, value: Json, path: Path, known: KnownNames, report: Validat
     if not isinstance(value, dict):
         report.error(
             path,
-            f"a step must be a mapping with 'agent', 'workflow', 'steps' or an action, {describe_value(value)}",
+            "a step must be a mapping with 'agent', 'skill', 'workflow', 'steps' or an action, "
+            f"{describe_value(value)}",
         )
         value = {"agent": "unknown"}
     fields = FieldReader(value, path, STEP_KEYS, report)
@@ -284,9 +288,11 @@ def _step(name: str, value: Json, path: Path, known: KnownNames, report: Validat
     calls = not has_steps and not actions.are_given
     workflow, version = _workflow(fields, known, report) if calls else (None, None)
     calls_agent = calls and workflow is None
+    routing = read_routing(fields, report) if calls_agent else RoutingKeys()
     return StepDefinition(
         name=name,
-        agent=_agent(fields, known, report) if calls_agent else "",
+        agent=_agent(fields, routing, known, report) if calls_agent else "",
+        **routing._asdict(),
         workflow=workflow,
         version=version,
         block=block,
@@ -340,9 +346,10 @@ def _workflow(
             fields.error("version", "'version' applies only to a step with 'workflow'; remove it")
         return None, None
     name = fields.text("workflow", MAX_NAME)
-    # Empty, as the canonical form has it.
-    if fields.any("agent") not in (UNSET, ""):
-        fields.error("agent", "a step has either 'agent' or 'workflow'; remove one of them")
+    for key in ("agent", "skill"):
+        # Empty, as the canonical form has it.
+        if fields.any(key) not in (UNSET, ""):
+            fields.error(key, f"a step has either '{key}' or 'workflow'; remove one of them")
     for key, instead in AGENT_ONLY_KEYS.items():
         if fields.any(key) is not UNSET:
             fields.error(
@@ -360,14 +367,27 @@ def _workflow(
     return name, version
 
 
-def _agent(fields: FieldReader, known: KnownNames, report: ValidationReport) -> str:
+def _agent(fields: FieldReader, routing: RoutingKeys, known: KnownNames, report: ValidationReport) -> str:
+    """The agent's name; empty where it is found when the step begins."""
+    if routing.skill is not None:
+        return ""
+    if routing.agent_expression is not None:
+        allowed = routing.allow if isinstance(routing.allow, tuple) else ()
+        for index, name in enumerate(allowed):
+            _warn_if_unknown(name, (*fields.path, "allow", index), known, report)
+        return ""
     agent = fields.required_text("agent", MAX_NAME, "MyAgent") or ""
-    if agent and known.agents is not None and agent not in known.agents:
+    if agent:
+        _warn_if_unknown(agent, (*fields.path, "agent"), known, report)
+    return agent
+
+
+def _warn_if_unknown(agent: str, path: Path, known: KnownNames, report: ValidationReport) -> None:
+    if known.agents is not None and agent not in known.agents:
         hint = (
             report.hint(agent, known.agents) or "; register it before the first run: trunkline agents create"
         )
-        report.warning((*fields.path, "agent"), f"the agent '{agent}' is not registered{hint}")
-    return agent
+        report.warning(path, f"the agent '{agent}' is not registered{hint}")
 
 
 def _needs(fields: FieldReader, report: ValidationReport) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import msgspec
 
 from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.memory import MemoryBroker
+from trunkline.executor.candidate_lookup import CandidateLookup
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
 from trunkline.executor.event_triggers import EventTriggers
@@ -55,6 +56,7 @@ class ExecutorHarness:
             self.timers,
             self.watchers,
             Metrics(),
+            CandidateLookup(self.store),
             schedules=self.schedules,
             event_triggers=self.event_triggers,
             gates=self.gates,

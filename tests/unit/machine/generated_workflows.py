@@ -10,12 +10,14 @@ import msgspec
 
 from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow import (
+    AllowTag,
     Ask,
     Block,
     CompiledWorkflow,
     Escalation,
     ForEach,
     Goto,
+    Hedge,
     Join,
     Repeat,
     Sleep,
@@ -83,6 +85,9 @@ def _generate_step(pick: Chooser, index: int, count: int) -> StepDefinition:
             "agent",
             "agent",
             "agent",
+            "skill",
+            "skill",
+            "named",
             "child",
             "child",
             "block",
@@ -94,6 +99,12 @@ def _generate_step(pick: Chooser, index: int, count: int) -> StepDefinition:
     ):
         case "agent":
             return step
+        case "skill":
+            return _generate_skill(pick, step)
+        case "named":
+            name = pick(("A", "A", "${ input.yes }", "B"))
+            allow = pick((("A",), AllowTag("t")))
+            return msgspec.structs.replace(step, agent="", agent_expression=name, allow=allow)
         case "child":
             return _without_agent(step, workflow="child")
         case "block":
@@ -111,6 +122,18 @@ def _generate_step(pick: Chooser, index: int, count: int) -> StepDefinition:
             until = SleepUntil("2026-01-01T00:00:00Z")
             sleeps: tuple[Sleep, ...] = ("10s", "3m", "${ input.yes }", until)
             return _without_agent(step, input=msgspec.UNSET, sleep=pick(sleeps))
+
+
+def _generate_skill(pick: Chooser, step: StepDefinition) -> StepDefinition:
+    once = step.delivery == "at_most_once"
+    return msgspec.structs.replace(
+        step,
+        agent="",
+        skill="s",
+        select=pick(("first", "least_busy", "cheapest")),
+        repeatable=not once and pick((True, False)),
+        hedge=None if once else pick((None, Hedge("10s"), Hedge("5s", 3))),
+    )
 
 
 def _generate_wait(pick: Chooser) -> WaitFor:

@@ -17,11 +17,13 @@ import msgspec
 from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, decode, encode
+from trunkline.machine.candidates import Candidate
 from trunkline.machine.decide import decide
 from trunkline.machine.effects import (
     AwaitEvents,
     CancelTimer,
     DispatchTask,
+    FindCandidates,
     SendRunInput,
     StartChildRun,
     StartTimer,
@@ -32,6 +34,7 @@ from trunkline.machine.events import Event
 from trunkline.machine.evolve import restore
 from trunkline.machine.inputs import (
     CancelRequested,
+    CandidatesFound,
     ChildEnded,
     EndStatus,
     Input,
@@ -77,6 +80,7 @@ class MachineHarness:
         self.tasks: list[AgentTask] = []
         self._latest: dict[str, AgentTask] = {}
         self.stops: list[StopTask] = []
+        self.lookups: list[FindCandidates] = []
         # Runs that steps have begun, and what they were told.
         self.runs: list[StartChildRun] = []
         self.told: list[tuple[str, Input]] = []
@@ -101,6 +105,8 @@ class MachineHarness:
                     self._latest[task.step] = task
                 case StopTask():
                     self.stops.append(effect)
+                case FindCandidates():
+                    self.lookups.append(effect)
                 case StartChildRun():
                     self.runs.append(effect)
                 case SendRunInput(run_id, _, item):
@@ -171,6 +177,12 @@ class MachineHarness:
             remote_task_id=remote_task_id,
             context_id="context-1",
         )
+
+    def offer(self, *candidates: Candidate) -> Turn:
+        """What the last lookup has found."""
+        lookup = self.lookups[-1]
+        found = tuple(each for each in candidates if each.agent not in lookup.without)
+        return self.take(CandidatesFound(lookup.step, lookup.number, found, hedge=lookup.hedge))
 
     def run_of(self, step: str) -> StartChildRun:
         """The run that the step has begun last."""

@@ -14,19 +14,26 @@ import msgspec
 from tests.unit.machine.machine_harness import MachineHarness, error, fresh_state
 
 from trunkline.clock import Instant
+from trunkline.ids import task_id
 from trunkline.jsontypes import Json, decode
+from trunkline.machine.candidates import Candidate
 from trunkline.machine.decide import CANCEL_TIMER, DEADLINE_TIMER
 from trunkline.machine.effects import (
     AwaitEvents,
     DispatchTask,
+    FindCandidates,
     SendRunInput,
     StartChildRun,
     StopAwaitingEvents,
     StopTask,
 )
 from trunkline.machine.events import (
+    StepAgentChosen,
     StepBegan,
     StepChildStarted,
+    StepFailedOver,
+    StepHedgeLost,
+    StepHedgeWon,
     StepOutcomeResolved,
     StepRepairRequested,
     StepReplied,
@@ -36,6 +43,7 @@ from trunkline.machine.events import (
 from trunkline.machine.evolve import count_waits, evolve, restore
 from trunkline.machine.inputs import (
     CancelRequested,
+    CandidatesFound,
     ChildEnded,
     ChildRefused,
     EndStatus,
@@ -55,7 +63,7 @@ from trunkline.machine.inputs import (
 from trunkline.machine.retry import was_sent
 from trunkline.machine.state import RunState, StepState
 from trunkline.machine.steps.child import child_run_of, is_child
-from trunkline.machine.steps.timers import retry_timer, wait_timer
+from trunkline.machine.steps.timers import agent_timer, retry_timer, wait_timer
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
 from trunkline.workflow import CompiledWorkflow, step_of_item
@@ -68,6 +76,13 @@ ERRORS = (
     ("agent_task_failed", None),
 )
 INPUT: Json = {"yes": True, "no": False, "list": [1, 2, 3], "none": []}
+
+# Those that offer every skill, the cheapest first.
+AGENTS = (
+    Candidate(agent="A", cost=1, repeatable=True),
+    Candidate(agent="B", cost=2, repeatable=True),
+    Candidate(agent="C", cost=3),
+)
 
 Key = tuple[str, int]
 Possibility = Callable[[], Input | None]
@@ -93,6 +108,8 @@ class RunSimulation:
         self.open_runs: dict[str, StartChildRun] = {}
         self.runs: dict[str, StartChildRun] = {}
         self.stopped_runs: set[str] = set()
+        # What was asked for the choice of an agent.
+        self.lookups: dict[tuple[str, int, bool], FindCandidates] = {}
         # Steps that wait for events, and how many events have arrived.
         self.waits: dict[str, AwaitEvents] = {}
         self.arrived = 0
@@ -137,12 +154,14 @@ class RunSimulation:
         state = self.play.state
         if state.paused:
             return ResumeRequested()
+        for lookup in self.lookups.values():
+            return self._offer(lookup, AGENTS)
         for call in self.open.values():
             return self._succeed(call, OUTPUTS[0])
         for run in self.open_runs.values():
             return self._end(run, "CANCELLED" if run.run_id in self.stopped_runs else "COMPLETED")
         for key in self.play.timers:
-            if key.startswith(("retry/", "wait/", "continue/", "escalation/")):
+            if key.startswith(("retry/", "wait/", "continue/", "escalation/", "agent/", "hedge/")):
                 return self.play.timers.pop(key).item
         for wait in self.waits.values():
             return self._arrive(wait, is_new=True)
@@ -155,7 +174,21 @@ class RunSimulation:
                 return OutcomeResolved(step.name, "call_again")
         raise AssertionError(f"Nobody can help a run that is {state.status}: {self.play.statuses}")
 
+    def _offer(self, lookup: FindCandidates, agents: tuple[Candidate, ...]) -> Input:
+        self.lookups.pop((lookup.step, lookup.number, lookup.hedge), None)
+        found = tuple(
+            each
+            for each in agents
+            if each.agent not in lookup.without
+            and lookup.agent in {None, each.agent}
+            and (each.repeatable or not lookup.repeatable)
+        )
+        return CandidatesFound(lookup.step, lookup.number, found, hedge=lookup.hedge)
+
     def _other_answers(self) -> Iterator[Callable[[], Input]]:
+        for lookup in list(self.lookups.values()):
+            for agents in (AGENTS, AGENTS[1:], AGENTS, tuple(map(_broken, AGENTS)), ()):
+                yield lambda lookup=lookup, agents=agents: self._offer(lookup, agents)
         for key, call in list(self.open.items()):
             for output in OUTPUTS[1:]:
                 yield lambda call=call, output=output: self._succeed(call, output)
@@ -305,10 +338,18 @@ class RunSimulation:
                 key = (task.task_id, task.attempt)
                 assert key not in self.calls, "a call was made twice"
                 busy = [
-                    k for k, call in self.open.items() if call.step == task.step and k not in self.stopped
+                    call.agent
+                    for k, call in self.open.items()
+                    if call.step == task.step and k not in self.stopped
                 ]
-                assert busy == [], "two calls in flight for one step"
+                hedge = self.play.state.workflow.plan(task.step).definition.hedge
+                assert len(busy) < (1 if hedge is None else hedge.max), (
+                    "too many calls in flight for one step"
+                )
+                assert task.agent not in busy, "an agent has the same work twice"
                 self.open[key] = self.calls[key] = task
+            elif isinstance(effect, FindCandidates):
+                self.lookups[effect.step, effect.number, effect.hedge] = effect
             elif isinstance(effect, AwaitEvents):
                 self.waits[effect.step] = effect
             elif isinstance(effect, StopAwaitingEvents):
@@ -354,13 +395,35 @@ class RunSimulation:
         between = before[before.index(starts[-1]) + 1 :]
         replied = any(isinstance(event, StepReplied | StepRepairRequested) for event in between)
         retries = [event for event in between if isinstance(event, StepRetryScheduled)]
-        is_new = replied or any(retry.answered for retry in retries)
-        assert (start.task_id != starts[-1].task_id) == is_new, "the task id breaks the rule"
-        assert start.attempt == starts[-1].attempt + (not replied), "the attempts are miscounted"
+        resolved = any(isinstance(event, StepOutcomeResolved) for event in between)
+        chosen = any(isinstance(event, StepAgentChosen) for event in between)
+        failed_over = [event for event in between if isinstance(event, StepFailedOver)]
+        is_new = replied or chosen or any(retry.answered for retry in retries)
+        # The call of another agent may have taken the place of the one that was started.
+        took_over = any(isinstance(event, StepHedgeLost | StepHedgeWon) for event in between)
+        assert took_over or (start.task_id != starts[-1].task_id) == is_new, "the task id breaks the rule"
+        is_attempt = not replied and (bool(retries) or resolved or not failed_over)
+        assert start.attempt == starts[-1].attempt + is_attempt, "the attempts are miscounted"
+        self._check_choice(start, chosen=chosen, retries=retries, failed_over=failed_over)
         if self.play.state.workflow.plan(start.step).definition.delivery == "at_most_once":
             not_sent = any(not was_sent(retry.error) for retry in retries)
-            resolved = any(isinstance(event, StepOutcomeResolved) for event in between)
+            not_sent = not_sent or any(not was_sent(event.error) for event in failed_over)
             assert not_sent or resolved or replied, "an at_most_once step was called twice"
+
+    def _check_choice(
+        self,
+        start: StepStarted,
+        *,
+        chosen: bool,
+        retries: list[StepRetryScheduled],
+        failed_over: list[StepFailedOver],
+    ) -> None:
+        """What one agent may have is never given to another one, unless that does no harm."""
+        if not self.play.state.workflow.plan(start.step).definition.repeatable:
+            unclear = [each.error for each in failed_over if was_sent(each.error)]
+            assert unclear == [], "another agent got what the first may have"
+        if retries and not retries[-1].answered and was_sent(retries[-1].error):
+            assert not chosen, "another agent got what the first may have"
 
     def _check_steps(self) -> None:
         state = self.play.state
@@ -393,9 +456,9 @@ class RunSimulation:
             assert timers == {}, "a finished run left a timer behind"
             return
         for step in state.steps.values():
-            key = (f"{state.id}/{step.name}/{step.answered_failures}", step.attempts)
-            if step.replies:
-                key = (f"{key[0]}.{step.replies}", step.attempts)
+            number = 0 if step.route is None else step.route.number
+            task = task_id(state.id, step.name, step.answered_failures, step.replies, number)
+            key = task, step.attempts
             if step.status == "RUNNING" and step.name not in state.for_each:
                 if not is_child(state.workflow.plan(step.name)):
                     assert key in self.open, "a step runs though no call is in flight"
@@ -406,6 +469,7 @@ class RunSimulation:
                 assert wait_timer(step) in timers, "a sleep has no timer"
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
                 assert retry_timer(step) in timers, "a retry has no timer"
+            self._check_route(step)
             self._check_human_task(step)
             self._check_reply_deadline(step)
             assert not (step.is_final and f"deadline/{step.name}" in timers), (
@@ -424,6 +488,24 @@ class RunSimulation:
             assert CANCEL_TIMER in timers, "a cancellation has no end"
         if state.workflow.deadline is not None and state.status != "PENDING":
             assert DEADLINE_TIMER in timers, "the deadline is forgotten"
+
+    def _check_route(self, step: StepState) -> None:
+        route, timers = step.route, self.play.timers
+        hedging = [key for key in timers if key.startswith(f"hedge/{step.name}/")]
+        assert len(hedging) <= (step.status == "RUNNING"), "a call that is not made would get company"
+        if step.waiting_for is None or step.waiting_for.kind != "agent":
+            assert not [key for key in timers if key.startswith(f"agent/{step.name}/")], "a wait has no end"
+        else:
+            assert route is not None, "a step looks for an agent without a route"
+            is_sought = (step.name, route.lookups, False) in self.lookups
+            assert is_sought or agent_timer(step) in timers, "a step waits for an agent that will not come"
+        if route is not None and route.hedges:
+            assert step.status == "RUNNING", "a call goes on without its step"
+            for hedge in route.hedges:
+                id_ = task_id(
+                    self.play.state.id, step.name, step.answered_failures, step.replies, hedge.number
+                )
+                assert (id_, step.attempts) in self.open, "a call has gone that the step waits for"
 
     def _check_taken_events(self) -> None:
         taken: list[Json] = []
@@ -483,6 +565,10 @@ COUNTERS = (
     "failure",
     "contexts",
 )
+
+
+def _broken(agent: Candidate) -> Candidate:
+    return msgspec.structs.replace(agent, breaker_open=True)
 
 
 def _waits(state: RunState, name: str) -> int:

@@ -41,6 +41,7 @@ SAMPLES: dict[str, object] = {
     "to": ("boss",),
     "repair": 1,
     "errors": ("output.data: is wrong",),
+    "stopped": ("B",),
 }
 OF_STEPS = [kind for kind in get_args(Event) if "step" in kind.__struct_fields__]
 

@@ -80,7 +80,7 @@ def unmarked(text: str) -> tuple[str, int | None, int | None]:
         (
             HEAD + "  b:▸",
             "steps.b",
-            "a step must be a mapping with 'agent', 'workflow', 'steps' or an action, but it is empty",
+            "a step must be a mapping with 'agent', 'skill', 'workflow', 'steps' or an action, but it is empty",
         ),
         (HEAD + "  b: ▸{}", "steps.b", "'agent' is missing; add it, such as agent: MyAgent"),
         (

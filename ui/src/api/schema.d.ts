@@ -2536,6 +2536,8 @@ export interface components {
             /** @enum {string} */
             auth_type: "api_key" | "basic" | "bearer" | "headers" | "mtls" | "none" | "oauth2" | "signed";
             breaker: components["schemas"]["BreakerPolicy"] | null;
+            /** @description What a call costs, in a unit of your choice. Steps with `select: cheapest` compare it. */
+            cost: number | null;
             /**
              * Format: date-time
              * @description RFC 3339, UTC.
@@ -2609,6 +2611,8 @@ export interface components {
             breaker: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | boolean | null;
+            /** @default null */
+            cost: number | null;
             /** @default null */
             description: string | null;
             /** @default null */
@@ -2959,6 +2963,20 @@ export interface components {
         CallsByEndpoint: {
             new?: components["schemas"]["EndpointCallsView"];
             old?: components["schemas"]["EndpointCallsView"];
+        };
+        /**
+         * Candidate
+         * @description An agent that a step could have called.
+         */
+        Candidate: {
+            agent: string;
+            /** @example cost 0.002 */
+            reason: string;
+            /**
+             * @description What it was when the step chose. `busy`: it had no free slot, or no call by its rate limit.
+             * @enum {string}
+             */
+            status: "available" | "breaker_open" | "busy" | "chosen" | "unhealthy";
         };
         /**
          * ChangedExpression
@@ -3631,8 +3649,10 @@ export interface components {
         };
         /** GraphStep */
         GraphStep: {
-            /** @description Null if the step does not call an agent. */
+            /** @description Null if the step does not call an agent, or chooses it when it begins. */
             agent: string | null;
+            /** @description Only for a step whose agent is an expression: that expression. */
+            agent_expression?: string;
             /** @description Only for a block: the steps inside it. */
             block?: components["schemas"]["Graph"];
             for_each: components["schemas"]["GraphLoop"] | null;
@@ -3643,6 +3663,8 @@ export interface components {
             name: string;
             /** @description Only for a step that is repeated. */
             repeat?: components["schemas"]["GraphRepetition"];
+            /** @description Only for a step that calls one of the agents with this skill. */
+            skill?: string;
             /** @description Version of that workflow. Null means the latest version when the step starts. */
             version: number | null;
             /** @description The condition, in CEL. Null if the step has none. */
@@ -3715,7 +3737,7 @@ export interface components {
             /** @description The id of the item in the inbox. */
             item: string;
             /** @enum {string} */
-            kind: "auth" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
+            kind: "agent" | "auth" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
             /** @description The run of the block or of the child workflow. */
             run_id: string;
             step: string;
@@ -4492,6 +4514,27 @@ export interface components {
              */
             why: string;
         };
+        /**
+         * Routing
+         * @description Why a step calls its agent, if it chooses one when it begins.
+         */
+        Routing: {
+            /** @description The agent of the present call. Null if there is none yet. */
+            agent: string | null;
+            /** @description The agents that were compared, the best first. */
+            candidates: components["schemas"]["Candidate"][];
+            /** @description Agents that have the same work at present, because `agent` is slow. */
+            hedges: string[];
+            /** @description How many other agents fit, in addition to `candidates`. */
+            others: number;
+            /**
+             * @description Why the agent was chosen.
+             * @example cheapest: cost 0.002
+             */
+            reason: string | null;
+            /** @description Agents that have not accepted this attempt, or have lost against another one. */
+            tried: string[];
+        };
         /** Run */
         Run: {
             /** @description Agents that the workflow's steps call, without duplicates. */
@@ -4829,6 +4872,8 @@ export interface components {
             repairs: number;
             /** @description Only for a step with `repeat`: the number of its last round. */
             round?: number;
+            /** @description Only for a step that chooses its agent when it begins, and has begun. */
+            routing?: components["schemas"]["Routing"];
             started_at: string | null;
             /** @enum {string} */
             status: "CANCELLED" | "COMPLETED" | "FAILED" | "OUTCOME_UNKNOWN" | "PENDING" | "RUNNING" | "SKIPPED" | "WAITING";
@@ -5183,7 +5228,7 @@ export interface components {
             /** @description The key that the event must have. */
             key?: string;
             /** @enum {string} */
-            kind: "auth" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
+            kind: "agent" | "auth" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
             /** @description Whether the child run waits for more than these questions. */
             more_questions?: boolean;
             /** @description The possible answers. Empty: any text. */
@@ -5367,8 +5412,21 @@ export interface components {
         };
         /** @description A call to an agent, a run of another workflow, a block of steps, or an action. */
         "Workflow-step": {
-            /** @description The name under which the agent is registered. */
+            /** @description The name under which the agent is registered, or an expression for it. An expression needs 'allow'. */
             agent?: string;
+            /**
+             * @description Which agents an expression in 'agent' may name: a list, or all agents with a tag.
+             * @example [
+             *       "Writer",
+             *       "Editor"
+             *     ]
+             * @example {
+             *       "tag": "research"
+             *     }
+             */
+            allow?: string[] | {
+                tag: string;
+            };
             /**
              * @description Gives people a task, and waits for their answer. The output has the keys answer, data, by, at and comment.
              * @example {
@@ -5463,6 +5521,22 @@ export interface components {
                 on_error: "stop" | "continue" | "collect";
             };
             /**
+             * @description Calls another agent in addition when the first one is slow. The first good answer counts. Only agents with 'repeatable' take part, unless the step is 'repeatable'.
+             * @example {
+             *       "after": "5s",
+             *       "max": 2
+             *     }
+             */
+            hedge?: {
+                /** @description How long a call may take before another agent is called. */
+                after: string;
+                /**
+                 * @description Maximum number of calls at the same time.
+                 * @default 2
+                 */
+                max: number;
+            };
+            /**
              * @description The input for the agent. Strings can contain ${ … }. Default: the run input.
              * @example {
              *       "text": "Write about ${ input.topic }"
@@ -5475,6 +5549,14 @@ export interface components {
              *     }
              */
             input?: components["schemas"]["Workflow-template"];
+            /**
+             * @description Media types that the agent must accept.
+             * @example [
+             *       "text/plain",
+             *       "image/png"
+             *     ]
+             */
+            input_modes?: string[];
             /**
              * @description How many of the steps in 'needs' must complete before the step starts.
              * @default all
@@ -5552,9 +5634,20 @@ export interface components {
                 /** @description A CEL condition that reads the steps of the round that has just ended. */
                 until: string | boolean;
             };
+            /**
+             * @description Whether two agents may do the work. If so, another agent is called also when it is unknown whether the first one has received the call.
+             * @default false
+             */
+            repeatable: boolean;
             /** @description How long a question of the agent waits for a reply before the step fails. Default: the server's setting. */
             reply_timeout?: components["schemas"]["Workflow-duration"];
             retry?: components["schemas"]["Workflow-retry"];
+            /**
+             * @description Which of several agents is called: the first by name, each in turn, the one with the fewest calls, the one with the lowest 'cost', or the one that answered fastest in the last 15 minutes.
+             * @default first
+             * @enum {unknown}
+             */
+            select: "first" | "round_robin" | "least_busy" | "cheapest" | "fastest";
             /**
              * @description Computes values without a call. Strings can contain ${ … }. The output of the step is the object of the values.
              * @example {
@@ -5562,6 +5655,11 @@ export interface components {
              *     }
              */
             set?: Record<string, never>;
+            /**
+             * @description Calls one of the agents that offer this skill, instead of 'agent'.
+             * @example translate
+             */
+            skill?: string;
             /**
              * @description Waits for a duration, or until a time in ISO 8601 with a time zone. A time in the past completes the step immediately.
              * @example 2h
@@ -5592,6 +5690,8 @@ export interface components {
                 /** @description A CEL condition, with or without ${ }. */
                 when?: string | boolean;
             } & (unknown | unknown))[];
+            /** @description Tags that the agent must have, in addition to the skill. */
+            tags?: string[];
             /** @description Timeout of one attempt. Overrides the agent's timeout. */
             timeout?: components["schemas"]["Workflow-duration"];
             /** @description The version of that workflow. Default: the latest version when the step starts. */

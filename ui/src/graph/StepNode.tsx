@@ -118,7 +118,8 @@ function StepFace({
 
 function workOf(step: GraphStep): string | null {
   if (step.kind === "workflow") return `${step.workflow}${step.version === null ? "" : ` v${step.version}`}`;
-  return step.kind === "agent" ? step.agent : KIND_WORDS[step.kind];
+  if (step.skill !== undefined) return `Skill ${step.skill}`;
+  return step.kind === "agent" ? (step.agent ?? step.agent_expression ?? null) : KIND_WORDS[step.kind];
 }
 
 function Kind({ step }: { step: GraphStep }) {

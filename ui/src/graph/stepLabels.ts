@@ -33,6 +33,7 @@ export function progressOf(status: StepStatus, state: StepModel | null): string 
 function waitWords(kind: WaitingFor["kind"]): string {
   if (kind === "retry") return "for retry";
   if (kind === "event") return "for an event";
+  if (kind === "agent") return "for an agent";
   return isForTheWorld(kind) ? "for a time" : "for a person";
 }
 

@@ -42,13 +42,14 @@ export interface Failure {
 }
 
 export interface WaitingFor {
-  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome" | "time" | "event" | "person";
+  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome" | "time" | "event" | "person" | "agent";
   readonly text: string;
   readonly until: number | null;
 }
 
 /** Whether the step continues without a person, and nothing is done for it meanwhile. */
-export const isForTheWorld = (kind: WaitingFor["kind"]): boolean => kind === "time" || kind === "event";
+export const isForTheWorld = (kind: WaitingFor["kind"]): boolean =>
+  kind === "time" || kind === "event" || kind === "agent";
 
 /** Whether a person can answer in the inbox. */
 export const isForAPerson = (kind: WaitingFor["kind"] | undefined): boolean =>
@@ -269,6 +270,13 @@ function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
   switch (event.type) {
     case "StepStarted":
       return { ...begun(step, attempt, at), agent: textOf(data["agent"]), spans: next("call") };
+    case "StepAgentSought":
+      return { ...step, status: "WAITING", waitingFor: waitOf(data["waiting_for"]), spans: next("dormant") };
+    case "StepAgentChosen":
+    case "StepHedgeWon":
+      return { ...step, agent: textOf(data["agent"]) };
+    case "StepFailedOver":
+      return { ...step, status: "PENDING", waitingFor: null, spans: next("queued", attempt, true) };
     case "StepBegan":
       return { ...begun(step, attempt, at), spans: next("action") };
     case "StepChildStarted":
@@ -403,10 +411,12 @@ export function failureOf(value: unknown): Failure | null {
   };
 }
 
+const WAITING_KINDS: readonly WaitingFor["kind"][] = ["auth", "time", "event", "person", "outcome", "agent"];
+
 function waitOf(value: unknown): WaitingFor {
   const { kind, text, until } = (value ?? {}) as Record<string, unknown>;
   return {
-    kind: kind === "auth" || kind === "time" || kind === "event" || kind === "person" || kind === "outcome" ? kind : "input",
+    kind: WAITING_KINDS.find((known) => known === kind) ?? "input",
     text: textOf(text) ?? "",
     until: typeof until === "string" ? Date.parse(until) : null,
   };

@@ -21,6 +21,7 @@ from trunkline.api.resources.common import (
     stored_json,
     time_or_none,
 )
+from trunkline.api.resources.step_routing import RoutingResource, step_routing
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import JsonObject
 from trunkline.machine.events import shown_inner_questions, waited_events
@@ -206,6 +207,12 @@ class StepResource(TypedDict):
         Annotated[
             str | None,
             Meta(description="Only for a step that runs another workflow: the name of that workflow."),
+        ]
+    ]
+    routing: NotRequired[
+        Annotated[
+            RoutingResource,
+            Meta(description="Only for a step that chooses its agent when it begins, and has begun."),
         ]
     ]
     round: NotRequired[
@@ -417,6 +424,8 @@ def step_resource(view: StepView, *, payloads: bool = True) -> StepResource:
         resource["items"] = _step_items(view.items)
     if view.workflow:
         resource["workflow"] = view.workflow
+    if state.route is not None:
+        resource["routing"] = step_routing(state.route)
     if state.round:
         resource["round"] = state.round
     if view.child is not None:

@@ -23,7 +23,7 @@ from trunkline.jsontypes import JsonObject, encode
 from trunkline.machine.state import RunStatus
 from trunkline.services.workflows import ValidationResult
 from trunkline.stores.base import LastRun, SavedSchema, WorkflowVersion
-from trunkline.workflow import CompiledStep, CompiledWorkflow, StepKind, write_yaml
+from trunkline.workflow import AllowTag, CompiledStep, CompiledWorkflow, StepKind, write_yaml
 
 # The name of the schema of the workflow language, which is not declared here.
 WORKFLOW_DEFINITION = "WorkflowDefinition"
@@ -119,7 +119,16 @@ class GraphRepetition(TypedDict):
 class GraphStep(TypedDict):
     name: str
     kind: StepKind
-    agent: Annotated[str | None, Meta(description="Null if the step does not call an agent.")]
+    agent: Annotated[
+        str | None,
+        Meta(description="Null if the step does not call an agent, or chooses it when it begins."),
+    ]
+    skill: NotRequired[
+        Annotated[str, Meta(description="Only for a step that calls one of the agents with this skill.")]
+    ]
+    agent_expression: NotRequired[
+        Annotated[str, Meta(description="Only for a step whose agent is an expression: that expression.")]
+    ]
     workflow: Annotated[str | None, Meta(description="Null if the step does not run another workflow.")]
     version: Annotated[
         int | None,
@@ -176,6 +185,8 @@ class WorkflowValidation(TypedDict):
 
 class _StepOutline(msgspec.Struct):
     agent: str
+    # Of an expression in `agent`.
+    allow: tuple[str, ...] | AllowTag | None = None
     workflow: str | None = None
     steps: dict[str, _StepOutline] | None = None
     switch: tuple[_BranchOutline, ...] = ()
@@ -243,9 +254,15 @@ def _summary(version: WorkflowVersion) -> WorkflowSummary:
         "created_at": rfc3339(version.created_at),
         "description": outline.description,
         "steps": len(steps),
-        "agents": sorted({step.agent for step in steps if step.agent}),
+        "agents": sorted({name for step in steps for name in _agents(step)}),
         "workflows": sorted({step.workflow for step in steps if step.workflow}),
     }
+
+
+def _agents(step: _StepOutline) -> tuple[str, ...]:
+    if step.allow is not None:
+        return step.allow if isinstance(step.allow, tuple) else ()
+    return (step.agent,) if step.agent else ()
 
 
 def workflow_graph(workflow: CompiledWorkflow, version: int) -> WorkflowGraph:
@@ -287,6 +304,10 @@ def _graph_step(step: CompiledStep) -> GraphStep:
         "for_each": _graph_loop(step),
         "join": _graph_join(step),
     }
+    if definition.skill is not None:
+        shown["skill"] = definition.skill
+    if definition.agent_expression is not None:
+        shown["agent_expression"] = definition.agent_expression
     if (repeat := definition.repeat) is not None:
         shown["repeat"] = {"until": repeat.until, "max_rounds": repeat.max_rounds}
     if step.block is not None:

@@ -159,6 +159,36 @@ def _fanned_out(step: FollowedStep, data: JsonObject, at: datetime | None) -> st
     return f"has {step.items} item{'s' * (step.items != 1)}"
 
 
+def _agent_sought(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    step.status, step.reason = "WAITING", _text(_object(data.get("waiting_for")).get("text"))
+    return f"waits for an agent: {step.reason}" if data.get("is_lookup") is False else "looks for an agent"
+
+
+def _agent_chosen(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    step.agent = _text(data.get("agent"))
+    return f"will call {step.agent}: {_text(data.get('reason'))}"
+
+
+def _failed_over(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    agent, message = _text(data.get("agent")), _message(data)
+    step.status, step.reason = "PENDING", f"{agent} has not accepted the call: {message}"
+    return f"tries another agent, because {step.reason}"
+
+
+def _hedged(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    return f"is slow, so {_text(data.get('agent'))} is called, too ({_text(data.get('reason'))})"
+
+
+def _hedge_lost(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    return f"goes on without {_text(data.get('agent'))}: {_text(data.get('reason'))}"
+
+
+def _hedge_won(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    step.agent = _text(data.get("agent"))
+    stopped = ", ".join(map(str, _list(data.get("stopped"))))
+    return f"has the answer of {step.agent}; stops {stopped}"
+
+
 def _working(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     _note_protocol(step, data)
     step.status, step.reason = "RUNNING", "in progress at the agent"
@@ -358,6 +388,12 @@ def _run_ended(status: str) -> RunEventText:
 
 _STEP_EVENTS: dict[str, StepEventText] = {
     "StepStarted": _started,
+    "StepAgentSought": _agent_sought,
+    "StepAgentChosen": _agent_chosen,
+    "StepFailedOver": _failed_over,
+    "StepHedged": _hedged,
+    "StepHedgeLost": _hedge_lost,
+    "StepHedgeWon": _hedge_won,
     "StepChildStarted": _child_started,
     "StepRoundEnded": _round_ended,
     "StepBegan": _began,

@@ -15,11 +15,13 @@ import msgspec
 from trunkline.clock import after
 from trunkline.ids import task_id
 from trunkline.jsontypes import Json, decode
+from trunkline.machine.candidates import Choice
 from trunkline.machine.effects import DispatchTask, StartTimer, StopTask
 from trunkline.machine.events import (
     Payload,
     StepCancelled,
     StepCompleted,
+    StepHedged,
     StepOutcomeUnknown,
     StepProgress,
     StepStarted,
@@ -27,10 +29,10 @@ from trunkline.machine.events import (
     StepWorking,
 )
 from trunkline.machine.evolve import has_item_contexts
-from trunkline.machine.inputs import ReplyOverdue, StepDeadlinePassed
+from trunkline.machine.inputs import CandidatesFound, ReplyOverdue, StepDeadlinePassed
 from trunkline.machine.retry import is_answered
 from trunkline.machine.state import StepState, WaitingFor
-from trunkline.machine.steps import repair
+from trunkline.machine.steps import repair, routing
 from trunkline.machine.steps.failure import fail, fail_attempt, outcome_unknown
 from trunkline.machine.steps.step_input import read_input
 from trunkline.machine.steps.timers import cancel_wait_timer, reply_timer
@@ -52,28 +54,85 @@ _replies: msgspec.json.Decoder[ReplyMessage] = msgspec.json.Decoder(ReplyMessage
 def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """Calls the agent, for the first time or again."""
     text = read_input(turn, plan, step)
-    if text is not None:
-        _call(turn, plan, step, text)
+    if text is None:
+        return
+    if plan.definition.is_routed and routing.needs_choice(plan, step) and not routing.begin(turn, plan, step):
+        return
+    _call(turn, plan, step, text)
+
+
+def take_candidates(turn: Turn, plan: CompiledStep, step: StepState, found: CandidatesFound) -> None:
+    """The agents that the step may call are known."""
+    if found.hedge:
+        choice = routing.choose_hedge(turn, plan, step, found)
+        if choice is not None:
+            _call_in_addition(turn, plan, step, found, choice)
+    elif routing.take_candidates(turn, plan, step, found):
+        text = read_input(turn, plan, step)
+        if text is not None:
+            _call(turn, plan, step, text)
 
 
 def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
-    definition = plan.definition
-    # A reply goes on with the same attempt: a conversation does not use attempts up.
+    definition, route = plan.definition, step.route
+    # A reply goes on with the same attempt: a conversation does not use attempts up. Nor does an agent that has not
+    # accepted the call.
     replying = step.has_unsent_reply
-    attempt = step.attempts if replying else step.attempts + 1
+    attempt = step.attempts if replying or (route is not None and route.tried) else step.attempts + 1
+    agent, number = (plan.agent, 0) if route is None else (route.agent, route.number)
+    task = _task(turn, plan, step, text, attempt, agent, number)
+    is_first = attempt == 1 and not replying and route is None
+    if definition.deadline is not None and plan.for_each is None and is_first:
+        due = after(turn.now, definition.deadline)
+        turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
+    turn.record(StepStarted(step.name, attempt, task.task_id, agent, Payload(text)))
+    turn.add_effect(DispatchTask(task))
+    if definition.hedge is not None:
+        routing.start_hedge_timer(turn, plan, step)
+
+
+def _call_in_addition(
+    turn: Turn, plan: CompiledStep, step: StepState, found: CandidatesFound, choice: Choice
+) -> None:
+    """Gives another agent the same work at the same time."""
+    route, chosen = step.route, choice.chosen
+    assert route is not None, "only a step with a route is hedged"  # noqa: S101 - an invariant
+    assert chosen is not None, "there is an agent to call"  # noqa: S101 - as above
+    task = _task(turn, plan, step, step.input or b"null", step.attempts, chosen.agent, route.numbers)
+    turn.record(
+        StepHedged(
+            step.name,
+            step.attempts,
+            chosen.agent,
+            task.task_id,
+            f"{plan.definition.select}: {choice.considered[0].reason}",
+            choice.considered,
+            found.others,
+        )
+    )
+    turn.add_effect(DispatchTask(task))
+    routing.start_hedge_timer(turn, plan, step)
+
+
+def _task(
+    turn: Turn, plan: CompiledStep, step: StepState, text: bytes, attempt: int, agent: str, number: int
+) -> AgentTask:
+    definition, route = plan.definition, step.route
+    replying = step.has_unsent_reply
     given, message = _content(turn, plan, step, text)
     task = AgentTask(
-        task_id=task_id(turn.state.id, step.name, step.answered_failures, step.replies + replying),
+        task_id=task_id(turn.state.id, step.name, step.answered_failures, step.replies + replying, number),
         input_data=given,
         correlation_id=turn.state.correlation_id,
         run_id=turn.state.id,
         step=step.name,
         attempt=attempt,
-        agent=plan.agent,
+        agent=agent,
         timeout_ms=None if definition.timeout is None else round(definition.timeout.total_seconds() * 1000),
         at_most_once=definition.delivery == "at_most_once",
-        context_id=_context(turn, plan, step),
-        doubtful=step.error is not None and step.error.doubtful,
+        context_id=_context(turn, plan, step, agent),
+        # Not of another agent: it has a task of its own.
+        doubtful=step.error is not None and step.error.doubtful and not (route is not None and route.tried),
         remote_task_id=step.remote_task_id if step.reply is not None else None,
         trace=turn.state.trace,
         routes=turn.state.routing_version,
@@ -83,11 +142,7 @@ def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
     )
     if plan.told_secrets:
         _add_secret_names(task, plan, step)
-    if definition.deadline is not None and plan.for_each is None and attempt == 1 and not replying:
-        due = after(turn.now, definition.deadline)
-        turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
-    turn.record(StepStarted(step.name, attempt, task.task_id, plan.agent, Payload(text)))
-    turn.add_effect(DispatchTask(task))
+    return task
 
 
 def _content(
@@ -111,18 +166,21 @@ def _add_secret_names(task: AgentTask, plan: CompiledStep, step: StepState) -> N
     task.told_secrets = [name for name in plan.told_secrets if name not in sent]
 
 
-def _context(turn: Turn, plan: CompiledStep, step: StepState) -> str | None:
+def _context(turn: Turn, plan: CompiledStep, step: StepState, agent: str) -> str | None:
+    if step.route is not None and step.route.agent != agent:
+        # The step's own conversation is with another agent.
+        return turn.state.contexts.get(agent) if plan.definition.context in {"run", "caller"} else None
     if step.reply is not None:
         return step.context_id
     match plan.definition.context:
         case "run":
-            return step.context_id if has_item_contexts(plan) else turn.state.contexts.get(plan.agent)
+            return step.context_id if has_item_contexts(plan) else turn.state.contexts.get(agent)
         case "step":
             return step.context_id
         case "none":
             return None
         case "caller":
-            return step.context_id or turn.state.contexts.get(plan.agent) or _callers_context(turn)
+            return step.context_id or turn.state.contexts.get(agent) or _callers_context(turn)
 
 
 def _callers_context(turn: Turn) -> str | None:
@@ -134,7 +192,7 @@ def _callers_context(turn: Turn) -> str | None:
 
 
 def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult) -> None:
-    if not _is_current(turn, step, result):
+    if not _is_current(turn, step, result) or not routing.take_result(turn, plan, step, result):
         return
     match result.status:
         case "success" if result.output_errors:
@@ -143,7 +201,7 @@ def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentR
             # A late answer ends the wait for the next attempt, or for a person.
             cancel_wait_timer(turn, step)
             if result.attempt != step.attempts:
-                turn.add_effect(StopTask(result.task_id, step.attempts))
+                turn.add_effect(StopTask(result.task_id, step.attempts, step.agent))
             turn.record(
                 StepCompleted(
                     step.name,
@@ -210,22 +268,26 @@ def fail_unanswered(turn: Turn, plan: CompiledStep, step: StepState) -> None:
         message=f"The agent's question was not answered within {timeout}.",
         attempt=step.attempts,
     )
-    turn.add_effect(StopTask(turn.task_id_of(step), step.attempts))
+    turn.add_effect(StopTask(turn.task_id_of(step), step.attempts, step.agent))
     fail(turn, plan, step, error)
 
 
-def stop_call(turn: Turn, step: StepState) -> None:
+def stop_call(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """Stops the agent's work and cancels its timers."""
+    if step.route is not None:
+        routing.stop_all(turn, plan, step)
     cancel_wait_timer(turn, step)
     backs_off = step.status == "WAITING" and not step.has_open_question
     if not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
-        turn.add_effect(StopTask(turn.task_id_of(step), step.attempts))
+        turn.add_effect(StopTask(turn.task_id_of(step), step.attempts, step.agent))
 
 
 def _is_current(turn: Turn, step: StepState, result: AgentResult) -> bool:
     """An answer to another task than the present one is history; to an earlier attempt at it, good news only."""
-    if step.is_final or result.task_id != turn.task_id_of(step):
+    if step.is_final:
         return False
+    if result.task_id != turn.task_id_of(step):
+        return _is_hedge(turn, step, result)
     if step.status == "OUTCOME_UNKNOWN":
         return result.status == "success" or (
             result.status == "error" and result.error is not None and is_answered(result.error)
@@ -233,3 +295,10 @@ def _is_current(turn: Turn, step: StepState, result: AgentResult) -> bool:
     if step.status == "RUNNING" and result.attempt == step.attempts:
         return True
     return result.status == "success"
+
+
+def _is_hedge(turn: Turn, step: StepState, result: AgentResult) -> bool:
+    """Whether it is the result of a call that the step has in addition to its own."""
+    if step.route is None or step.status != "RUNNING" or result.attempt != step.attempts:
+        return False
+    return any(result.task_id == turn.task_id_of(step, hedge.number) for hedge in step.route.hedges)

@@ -100,7 +100,8 @@ def fail_at_deadline(turn: Turn, plan: CompiledStep, step: StepState, error: Ste
 
 
 def _complete_fix(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
-    complete_fix(error, run=turn.state.id, step=step.name, agent=plan.agent)
+    agent = plan.agent if step.route is None else step.route.agent
+    complete_fix(error, run=turn.state.id, step=step.name, agent=agent or None)
 
 
 def _is_handled(plan: CompiledStep, step: StepState) -> bool:

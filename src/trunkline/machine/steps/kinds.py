@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import actions, agent, ask, child, failure, sleep, timers, wait_for
+from trunkline.machine.steps import actions, agent, ask, child, failure, routing, sleep, timers, wait_for
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledStep, format_duration
@@ -37,7 +37,7 @@ def stop(turn: Turn, step: StepState) -> None:
     plan = turn.state.workflow.plan(step.name)
     match plan.kind:
         case "agent":
-            agent.stop_call(turn, step)
+            agent.stop_call(turn, plan, step)
         case "workflow" | "steps":
             child.stop(turn, step)
         case "set" | "sleep" | "wait_for" | "ask":
@@ -59,7 +59,9 @@ def end_wait(turn: Turn, plan: CompiledStep, step: StepState, attempt: int) -> N
             ask.end_wait(turn, plan, step)
         case "steps":
             child.begin_round(turn, plan, step)
-        case "agent" | "workflow" | "set":
+        case "agent":
+            routing.look_again(turn, plan, step)
+        case "workflow" | "set":
             pass
         case _:
             assert_never(plan.kind)

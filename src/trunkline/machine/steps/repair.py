@@ -37,7 +37,7 @@ def refuse_output(turn: Turn, plan: CompiledStep, step: StepState, result: Agent
         return
     cancel_wait_timer(turn, step)
     if result.attempt != step.attempts:
-        turn.add_effect(StopTask(result.task_id, step.attempts))
+        turn.add_effect(StopTask(result.task_id, step.attempts, step.agent))
     if is_exhausted:
         fail_attempt(turn, plan, step, result, _error(result, repairs))
         return

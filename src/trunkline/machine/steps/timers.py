@@ -21,6 +21,15 @@ def reply_timer(step: StepState) -> str:
     return f"reply/{step.name}/{step.attempts}/{step.replies}"
 
 
+def agent_timer(step: StepState) -> str:
+    lookups = 0 if step.route is None else step.route.lookups
+    return f"agent/{step.name}/{step.attempts}/{lookups}"
+
+
+def hedge_timer(step: StepState, number: int) -> str:
+    return f"hedge/{step.name}/{step.attempts}/{number}"
+
+
 def wait_timer(step: StepState) -> str:
     return f"wait/{step.name}/{_attempt(step)}"
 
@@ -44,7 +53,12 @@ def cancel_wait_timer(turn: Turn, step: StepState) -> None:
         turn.cancel_timer(escalation_timer(step, task))
     if waiting.until is None:
         return
-    if waiting.is_question:
-        turn.cancel_timer(reply_timer(step))
-    else:
-        turn.cancel_timer(retry_timer(step) if waiting.kind == "retry" else wait_timer(step))
+    match waiting.kind:
+        case "input" | "auth":
+            turn.cancel_timer(reply_timer(step))
+        case "retry":
+            turn.cancel_timer(retry_timer(step))
+        case "agent":
+            turn.cancel_timer(agent_timer(step))
+        case _:
+            turn.cancel_timer(wait_timer(step))

@@ -9,6 +9,7 @@ An agent's options, in addition to the columns of the agents table, as JSON:
     breaker            {"failures", "rate", "window", "open_ms", "probes", "jsonrpc_errors"}; true: its defaults
     tags               ["research"], or one such
     skills             ["translate"], or one such; left out: as the agent's card says
+    cost               0.002: what a call costs, in whichever unit; by it steps choose the cheapest agent
     repeatable         true: the same work may be given to it twice, as while it is shadowed
 
 In JSON they are next to the other fields; in Python they are an agent's `options`.
@@ -31,6 +32,7 @@ OPTION_FIELDS = AgentOptions.__struct_fields__
 MAX_CARD_ORIGINS = 20
 MAX_LISTED = 100
 MAX_LISTED_CHARACTERS = 100
+MAX_COST = 1_000_000_000
 MAX_PER_SECOND = 100_000
 MAX_BURST = 100_000
 MAX_BREAKER_CALLS = 10_000
@@ -65,6 +67,8 @@ def read_option(key: str, value: Json) -> object:
             if isinstance(value, bool):
                 return BreakerPolicy() if value else None
             return BreakerPolicy(**msgspec.structs.asdict(msgspec.convert(value, _BreakerInput)))
+        case "cost":
+            return msgspec.convert(value, float)
         case "repeatable":
             return msgspec.convert(value, bool)
         case _:
@@ -100,6 +104,7 @@ def options_to_json(options: AgentOptions) -> JsonObject:
         "repeatable": options.repeatable,
         "tags": list(options.tags),
         "skills": list(options.skills),
+        "cost": options.cost,
     }
 
 
@@ -116,6 +121,8 @@ def check_options(options: AgentOptions) -> Iterable[Finding]:
     yield from _check_origins(options.allow_card_origin)
     yield from _check_listed("tags", options.tags)
     yield from _check_listed("skills", options.skills)
+    if options.cost is not None and not 0 <= options.cost <= MAX_COST:
+        yield Finding(path="cost", message=f"must be at least 0 and at most {MAX_COST:,}")
     if options.rate is not None:
         yield from _check_rate(options.rate)
     if options.breaker is not None:

@@ -116,7 +116,7 @@ class Inbox:
             workflow_name=record.workflow_name,
             workflow_version=record.workflow_version,
             step=step.name,
-            agent=plan.agent,
+            agent=step.agent or plan.agent,
             protocol=step.protocol,
             attempt=step.attempts,
             since=waiting.since or step.started_at or record.created_at,

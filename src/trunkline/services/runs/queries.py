@@ -112,12 +112,22 @@ class RunQueries:
         child = child_run_of(record.id, plan, step)
         if child is None:
             return StepView(
-                step, plan.kind, plan.agent, items, plan.definition.workflow, form=_form(plan, step)
+                step,
+                plan.kind,
+                step.agent or plan.agent,
+                items,
+                plan.definition.workflow,
+                form=_form(plan, step),
             )
         found = await self._store.runs.status(child)
         status = None if found is None else found[0]
         return StepView(
-            step, plan.kind, plan.agent, items, plan.definition.workflow, ChildRunView(child, status)
+            step,
+            plan.kind,
+            step.agent or plan.agent,
+            items,
+            plan.definition.workflow,
+            ChildRunView(child, status),
         )
 
     async def step(self, run_id: RunId, step: str) -> StepView:
@@ -240,7 +250,7 @@ def _item_view(run_id: RunId, plan: CompiledStep, step: StepState) -> StepView:
     return StepView(
         step,
         plan.kind,
-        plan.agent,
+        step.agent or plan.agent,
         None,
         plan.definition.workflow,
         None if child is None else ChildRunView(child),

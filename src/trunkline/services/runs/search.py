@@ -21,7 +21,7 @@ from trunkline.machine.state import RunStatus
 from trunkline.stores.base import RunRecord, Store, WorkflowVersion
 from trunkline.stores.port.run_filters import RunFilter, VersionKey
 from trunkline.stores.port.workflows import SavedVersion
-from trunkline.workflow import all_steps, definition_from_canonical
+from trunkline.workflow import called_agents, definition_from_canonical
 
 # A version takes about a kilobyte here.
 _MAX_CACHED = 20_000
@@ -139,8 +139,7 @@ class RunFinder:
 
 
 def _agents_in(canonical: bytes) -> tuple[str, ...]:
-    steps = all_steps(definition_from_canonical(canonical).steps)
-    return tuple(dict.fromkeys(step.agent for step in steps if step.kind == "agent"))
+    return called_agents(definition_from_canonical(canonical))
 
 
 def _of_workflow(saved: Iterable[SavedVersion], name_or_id: str) -> list[SavedVersion]:

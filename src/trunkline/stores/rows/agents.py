@@ -92,7 +92,7 @@ def keeps_limits(before: Row, agent: Agent) -> bool:
     """
     Whether breaker and rate stay as they are when the agent is changed.
 
-    `before`: its name, url and options. Tags and skills only say how agents are found.
+    `before`: its name, url and options. Tags, skills and cost only say how agents are found.
     """
     name, url, stored = before
     options = NO_OPTIONS if stored is None else _options.decode(stored)
@@ -100,7 +100,7 @@ def keeps_limits(before: Row, agent: Agent) -> bool:
 
 
 def _called_with(options: AgentOptions) -> AgentOptions:
-    return msgspec.structs.replace(options, tags=(), skills=())
+    return msgspec.structs.replace(options, tags=(), skills=(), cost=None)
 
 
 def _json(value: JsonObject | RetryPolicy | Dialect | AgentOptions | PublishOptions | None) -> str | None:

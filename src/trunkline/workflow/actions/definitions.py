@@ -14,7 +14,7 @@ from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 StepKind = Literal["agent", "workflow", "steps", "set", "sleep", "wait_for", "ask"]
 ACTION_KEYS = ("set", "sleep", "wait_for", "ask")
-KIND_KEYS = ("agent", "workflow", "steps", *ACTION_KEYS)
+KIND_KEYS = ("agent", "skill", "workflow", "steps", *ACTION_KEYS)
 AfterTimeout = Literal["fail", "continue"]
 
 # The default comes first.

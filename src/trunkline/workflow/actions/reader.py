@@ -24,6 +24,7 @@ from trunkline.workflow.actions.definitions import (
 from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import strip_delimiters
 from trunkline.workflow.field_reader import FieldReader, describe_value
+from trunkline.workflow.routing.keys import SKILL_ONLY_KEYS
 from trunkline.workflow.secret_references import refuse_secret_references
 from trunkline.workflow.validation_report import ValidationReport
 
@@ -39,6 +40,8 @@ CALL_ONLY_KEYS: Mapping[str, str] = MappingProxyType(
         "message": "remove it",
         "output_schema": "remove it",
         "repair": "remove it",
+        "allow": "remove it",
+        **dict.fromkeys(SKILL_ONLY_KEYS, "remove it"),
     }
 )
 MAX_VALUES = 1_000

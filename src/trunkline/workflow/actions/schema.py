@@ -141,7 +141,7 @@ def _ask() -> JsonObject:
 
 def without_call() -> JsonObject:
     """What a step with an action cannot have."""
-    return {"agent": {"const": ""}, "workflow": False, **dict.fromkeys(CALL_ONLY_KEYS, False)}
+    return {"agent": {"const": ""}, "workflow": False, "skill": False, **dict.fromkeys(CALL_ONLY_KEYS, False)}
 
 
 def action_properties() -> dict[str, Json]:

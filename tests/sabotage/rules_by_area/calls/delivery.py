@@ -74,7 +74,7 @@ DELIVERY: Sequence[Rule] = (
         name="task-id-derived",
         breaks="A repeated call has a new id: the agent cannot recognise it, and no late answer matches.",
         symbol="trunkline.ids:task_id",
-        change=Change("f-string", 2, of=2, becomes="f\"{it}/{__import__('os').urandom(4).hex()}\""),
+        change=Change("f-string", 3, of=3, becomes="f\"{it}/{__import__('os').urandom(4).hex()}\""),
         caught_by=(
             f"{_MACHINE_RETRIES}::test_a_call_without_an_answer_is_made_again_under_the_same_task_id",
         ),

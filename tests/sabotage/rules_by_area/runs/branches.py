@@ -73,7 +73,7 @@ BRANCHES: Sequence[Rule] = (
         name="one-conversation-per-item",
         breaks="An agent answers one item in the conversation of another.",
         symbol="trunkline.machine.steps.agent:_context",
-        change=Change("return value", 2, of=5, becomes="it.orelse"),
+        change=Change("return value", 3, of=6, becomes="it.orelse"),
         caught_by=(f"{_LOOPS}::test_an_item_goes_on_in_its_own_conversation",),
     ),
 )

@@ -14,8 +14,8 @@ OUTPUT_SCHEMAS: Sequence[Rule] = (
     Rule(
         name="output-is-checked",
         breaks="A wrong output completes its step, and the next step fails or works with it.",
-        symbol="trunkline.machine.steps.agent:_call",
-        change=Change("condition", 4, of=6, becomes="False"),
+        symbol="trunkline.machine.steps.agent:_task",
+        change=Change("condition", 3, of=4, becomes="False"),
         caught_by=(f"{_SCENARIOS}::test_an_answer_that_stays_wrong_fails_with_the_errors[embedded]",),
     ),
     Rule(

@@ -29,6 +29,7 @@ AGENT: AgentMetadataResource = {
     "rate": None,
     "breaker": None,
     "repeatable": False,
+    "cost": None,
     "publish": None,
     "tags": [],
     "skills": [],

@@ -44,6 +44,7 @@ AGENT_URL_RULE = (
     "with `?qualifier=`), or `stdio:` and the name of a program in the bridge's settings."
 )
 URL_EXAMPLE = "http://localhost:8080/agent"
+COST_RULE = "What a call costs, in a unit of your choice. Steps with `select: cheapest` compare it."
 CARD_ORIGINS_RULE = "Origins that the agent's card may name in addition to the agent's own origin."
 PUBLISH_RULE = (
     "Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow, "
@@ -93,6 +94,7 @@ class AgentPatch(msgspec.Struct, forbid_unknown_fields=True):
     rate: JsonMapping | None = None
     breaker: JsonMapping | bool | None = None
     repeatable: bool | None = None
+    cost: Annotated[float, Meta(ge=0, le=1_000_000_000, description=COST_RULE)] | None = None
     tags: (
         Annotated[list[str], Meta(max_length=100, description="Words by which agents are found.")] | None
     ) = None
@@ -162,6 +164,7 @@ class AgentMetadataResource(TypedDict):
     rate: RateLimitResource | None
     breaker: BreakerPolicyResource | None
     repeatable: bool
+    cost: Annotated[float | None, Meta(description=COST_RULE)]
     tags: Annotated[Sequence[str], Meta(description="Words by which agents are found.")]
     skills: Annotated[
         Sequence[str],
@@ -247,6 +250,7 @@ def listed_agent(agent: Agent) -> AgentMetadataResource:
         "rate": None if rate is None else {"per_second": rate.per_second, "burst": rate.burst},
         "breaker": cast("BreakerPolicyResource | None", breaker_to_json(options.breaker)),
         "repeatable": options.repeatable,
+        "cost": options.cost,
         "tags": options.tags,
         "skills": agent.skills,
         "publish": publish_options_to_json(agent.publish),

@@ -75,6 +75,8 @@ class AgentFlags:
         Stop calling the agent for a while when calls keep failing. To change the limits, use agents apply.
     repeatable
         The agent may receive the same work twice, which agents migrate shadow needs.
+    cost
+        What a call costs, in a unit of your choice. Steps with select: cheapest compare it.
     tag
         Tag by which the agent is found. Can be repeated, and replaces the earlier tags.
     skill
@@ -98,6 +100,7 @@ class AgentFlags:
     burst: int | None = None
     breaker: bool | None = None
     repeatable: bool | None = None
+    cost: float | None = None
     tag: Pairs = ()
     skill: Pairs = ()
 
@@ -119,6 +122,7 @@ class AgentFlags:
             "rate": _rate(self.rate, self.burst),
             "breaker": self.breaker,
             "repeatable": self.repeatable,
+            "cost": self.cost,
             "tags": list(self.tag) or None,
             "skills": list(self.skill) or None,
         }
