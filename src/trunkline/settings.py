@@ -43,6 +43,9 @@ CONFIG_VARIABLE = "TRUNKLINE_CONFIG"
 _POSTGRES = ("postgresql://", "postgres://")
 _KAFKA = "kafka://"
 _COMMANDS_FORM = 'use an object of commands by name, such as {"worker": ["python", "-m", "zone"]}'
+_GROUPS_FORM = 'use an object of lists of people by group, such as {"support": ["ada", "bob"]}'
+MAX_GROUPS = 1_000
+MAX_GROUP_MEMBERS = 1_000
 _PROGRAM_KEYS = {field.name for field in fields(StdioProgram)}
 _RUNS_PROGRAMS = "stdio_commands"
 _PASSWORD = re.compile(r"(//[^/:@]*):.*@")
@@ -61,13 +64,34 @@ def _comma_separated(value: object) -> object:
     return value
 
 
-def _json_object(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        return decode(value)
-    except msgspec.DecodeError as exc:
-        raise ValueError(f"not valid JSON ({exc}); {_COMMANDS_FORM}") from exc
+def _json_object(form: str) -> BeforeValidator:
+    def decoded(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            return decode(value)
+        except msgspec.DecodeError as exc:
+            raise ValueError(f"not valid JSON ({exc}); {form}") from exc
+
+    return BeforeValidator(decoded)
+
+
+def _check_groups(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    if len(groups) > MAX_GROUPS:
+        raise ValueError(f"there are {len(groups):,} groups, but the limit is {MAX_GROUPS:,}")
+    for name, members in groups.items():
+        if not name or not members or not all(members):
+            raise ValueError(f"the group {name!r} is empty, or has an empty name; {_GROUPS_FORM}")
+        if len(members) > MAX_GROUP_MEMBERS:
+            why = f"the group {name!r} has {len(members):,} members, but the limit is {MAX_GROUP_MEMBERS:,}"
+            raise ValueError(why)
+        inner = next((member for member in members if member in groups), None)
+        if inner is not None:
+            raise ValueError(
+                f"the member {inner!r} of the group {name!r} is a group; list its members instead, because "
+                "groups contain only people"
+            )
+    return groups
 
 
 def _json_list(value: object) -> object:
@@ -151,7 +175,10 @@ Programs = Annotated[
         Annotated[StdioProgram, BeforeValidator(_program), AfterValidator(_check_program)],
     ],
     NoDecode,
-    BeforeValidator(_json_object),
+    _json_object(_COMMANDS_FORM),
+]
+Groups = Annotated[
+    dict[str, tuple[str, ...]], NoDecode, _json_object(_GROUPS_FORM), AfterValidator(_check_groups)
 ]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 
@@ -355,6 +382,11 @@ class Settings(BaseSettings):
     )
     reply_timeout: Duration = Field(
         timedelta(0), description="How long an agent's question waits for a reply. 0s waits indefinitely."
+    )
+    groups: Groups = Field(
+        default_factory=dict,
+        description="Groups of people, by name: a JSON object of lists of the names of API keys. Tasks can be assigned "
+        "to groups.",
     )
     retention: Duration = Field(
         timedelta(days=30), description="How long finished runs are kept. 0s keeps them indefinitely."

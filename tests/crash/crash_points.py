@@ -76,6 +76,8 @@ SUBSCRIPTION_POINTS = (
     "callbacks.settle",
 )
 EVENT_POINTS = ("received_events.put", "received_events.await_events", "received_events.stop_awaiting")
+# A task for people is in their inboxes, and they comment on it.
+HUMAN_TASK_POINTS = ("human_tasks.list", "human_tasks.unlist", "human_tasks.comment")
 STOP_POINTS = ("tasks.stop",)
 # Only where an agent has a breaker.
 BREAKER_POINTS = ("agents.record_calls",)
@@ -100,6 +102,7 @@ _WATCHED = frozenset(
         *GATE_POINTS,
         *JOB_POINTS,
         *EVENT_POINTS,
+        *HUMAN_TASK_POINTS,
         *STOP_POINTS,
         *BREAKER_POINTS,
         "tasks.reclaim",

@@ -16,6 +16,7 @@ from tests.crash.crash_points import (
     BREAKER_POINTS,
     EDGE_POINTS,
     EVENT_POINTS,
+    HUMAN_TASK_POINTS,
     IN_TRANSACTION,
     RECOVERY_POINTS,
     STOP_POINTS,
@@ -76,7 +77,8 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
         yield from ((kind, point) for point in AGENT_POINTS if kind.name in REPAIRED)
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in SLEEPING)
         yield from ((kind, point) for point in EVENT_POINTS if kind.name in AWAITING)
-        yield from ((kind, point) for point in ("input_queue.put",) if kind.name in ASKING_PEOPLE)
+        asking = ("input_queue.put", *TIMER_POINTS, *HUMAN_TASK_POINTS)
+        yield from ((kind, point) for point in asking if kind.name in ASKING_PEOPLE)
         begins = ("commit.before", "commit.after", "runs.insert", "input_queue.put")
         yield from ((kind, point) for point in begins if kind.name in BEGINNING)
     for kind in KINDS:

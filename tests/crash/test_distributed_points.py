@@ -28,6 +28,7 @@ from tests.crash.crash_points import (
     BREAKER_POINTS,
     BROKER_POINTS,
     COMMIT_POINTS,
+    HUMAN_TASK_POINTS,
     IN_TRANSACTION,
     RECOVERY_POINTS,
     STOP_POINTS,
@@ -38,7 +39,7 @@ from tests.crash.crash_points import (
 )
 from tests.crash.process_instances import ProcessStarter
 from tests.crash.restart_scenario import RestartScenario
-from tests.crash.workflows import KINDS, RESTRAINED, WorkflowKind
+from tests.crash.workflows import KINDS, MORE_KINDS, RESTRAINED, WorkflowKind
 from tests.services import fresh_database, fresh_topics
 
 pytestmark = pytest.mark.anyio
@@ -165,6 +166,18 @@ async def test_runs_survive_the_end_of_the_process(
         await starter.end()
         assert found == [], f"ended at occurrence {occurrence} of {point}"
     assert ended or point in UNCERTAIN or point.endswith(".doubted"), f"{point} was never reached"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("point", [*HUMAN_TASK_POINTS, "timers.fire_due", "executor.commit.after"])
+async def test_tasks_of_people_survive_the_end_of_the_process(
+    point: str, scenario_of: CreateScenario, starter: ProcessStarter
+) -> None:
+    scenario = scenario_of([kind for kind in MORE_KINDS if kind.name == "approved"] * 3, "asking")
+    assert await scenario.live(point, 2) is None, f"{point} was never reached"
+    found = await scenario.live()
+    await starter.end()
+    assert found == []
 
 
 @pytest.mark.timeout(300)

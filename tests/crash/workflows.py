@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import TypeAlias, cast
 
 import msgspec
 from tests.crash.agents import CrashTestAgents
-from tests.crash.client import RunEvent, TrunklineClient
+from tests.crash.client import RequestRefused, RunEvent, TrunklineClient
 from tests.crash.history_checker import RequestedRun
 
 from trunkline.jsontypes import Json, JsonObject
@@ -81,7 +82,14 @@ async def _reply(watched: WatchedRun, event: RunEvent) -> None:
 
 
 async def _answer_task(watched: WatchedRun, event: RunEvent) -> None:
-    if event.type == "RunWaiting":
+    # Once the task has been escalated, it has been listed twice.
+    if event.type == "StepEscalated":
+        try:
+            await watched.client.send_command(f"/inbox/{watched.run_id}.ok/comments", {"text": "Soon"})
+        except RequestRefused as exc:
+            # It was answered before the process ended.
+            if exc.status != HTTPStatus.NOT_FOUND:
+                raise
         body: Json = {"answer": "approve", "data": {"text": "by a person"}}
         await watched.client.send_command(f"/runs/{watched.run_id}/steps/ok/reply", body)
 
@@ -283,7 +291,9 @@ _APPROVED = """
       title: Approve it
       options: [approve, reject]
       form: {type: object, required: [text], properties: {text: {type: string}}}
-      escalate: [{after: 5m, to: [boss]}]
+      assignees: [ada]
+      due: 1d
+      escalate: [{after: 10ms, to: [boss]}]
       timeout: 10m
   after: {agent: rpc, input: {text: "${ steps.before.output.text } ${ steps.ok.output.data.text }"}}
 """

@@ -17,7 +17,13 @@ FORM: JsonObject = {
     "type": "object",
     "required": ["amount", "reason"],
     "properties": {
-        "amount": {"type": "number", "title": "Amount in EUR", "description": "At most 500.", "maximum": 500},
+        "amount": {
+            "type": "number",
+            "title": "Amount in EUR",
+            "description": "At most 500.",
+            "maximum": 500,
+            "multipleOf": 10,
+        },
         "reason": {"enum": ["damaged", "lost"], "title": "Reason"},
         "urgent": {"type": "boolean", "title": "Urgent"},
         "day": {"type": "string", "format": "date", "title": "Day"},
@@ -70,10 +76,13 @@ def test_a_person_answers_on_a_phone(phone: Page, demo: DemoSystem) -> None:
     phone.get_by_role("button", name="approve").click()
     expect(phone.get_by_label("Amount in EUR")).to_be_focused()
     phone.get_by_label("Amount in EUR").fill("700")
+    assert phone.get_by_label("Amount in EUR").evaluate("field => field.validity.rangeOverflow")
+    # And the server the rest.
+    phone.get_by_label("Amount in EUR").fill("25")
     phone.get_by_label("Reason").select_option("damaged")
     phone.get_by_label("city").fill("Berlin")
     phone.get_by_role("button", name="approve").click()
-    expect(phone.get_by_role("alert")).to_contain_text("700")
+    expect(phone.get_by_role("alert")).to_contain_text("25")
     looks_right(phone, "answer-wrong")
     expect(phone.get_by_label("city")).to_have_value("Berlin")
     phone.get_by_label("Amount in EUR").fill("20")

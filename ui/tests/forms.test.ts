@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { beginning, blank, fieldOf, isSchema, missing, pathText, placed, resolved } from "../src/forms/schema.ts";
+import { invalidValues } from "../src/forms/validate.ts";
 import { exampleOf } from "../src/workflows/exampleInput.ts";
 
 const ORDER = {
@@ -27,8 +28,29 @@ describe("a field", () => {
     ],
     [{ type: "integer" }, { kind: "number", whole: true }],
     [{ type: ["number", "null"] }, { kind: "number", whole: false }],
-    [{ enum: ["a", 1] }, { kind: "choice", options: ["a", 1] }],
-    [{ const: "a" }, { kind: "choice", options: ["a"] }],
+    [
+      { enum: ["a", 1] },
+      {
+        kind: "choice",
+        options: [
+          { value: "a", title: "a" },
+          { value: 1, title: "1" },
+        ],
+      },
+    ],
+    [{ const: "a" }, { kind: "choice", options: [{ value: "a", title: "a" }] }],
+    [
+      { oneOf: [{ const: 1, title: "Slow" }, { const: 2 }] },
+      {
+        kind: "choice",
+        options: [
+          { value: 1, title: "Slow" },
+          { value: 2, title: "2" },
+        ],
+      },
+    ],
+    [{ oneOf: [{ const: 1 }, { type: "string" }] }, { kind: "json" }],
+    [{ type: "object", format: "file" }, { kind: "file" }],
     [{ type: "array" }, { kind: "json" }],
     [{ type: "object" }, { kind: "json" }],
     [{ oneOf: [{ type: "string" }] }, { kind: "json" }],
@@ -85,4 +107,26 @@ test("an example of an input has the form that the schema asks for", () => {
   expect(exampleOf(ORDER.properties.lines)).toEqual([{ sku: "…", count: 1 }]);
   expect(exampleOf({ type: "integer", minimum: 5 })).toBe(5);
   expect(exampleOf({ anyOf: [{ const: "a" }, { type: "null" }] })).toBe("a");
+});
+
+describe("a value", () => {
+  const form = {
+    type: "object",
+    properties: {
+      amount: { type: "number", maximum: 5 },
+      count: { type: "integer" },
+      day: { type: "string", format: "date" },
+      lines: { type: "array", maxItems: 1, items: { type: "object", properties: { what: { type: "string", minLength: 2 } } } },
+    },
+  };
+  test.each([
+    [{ amount: 5, count: 1, day: "2026-02-28", lines: [{ what: "ab" }] }, []],
+    [{ amount: 7 }, ["data.amount"]],
+    [{ count: 1.5 }, ["data.count"]],
+    [{ day: "2026-02-30" }, ["data.day"]],
+    [{ day: "tomorrow" }, ["data.day"]],
+    [{ lines: [{ what: "a" }, {}] }, ["data.lines", "data.lines[0].what"]],
+  ])("%j is wrong at %j", (value, places) => {
+    expect(invalidValues(form, value, "data").map(({ path }) => path)).toEqual(places);
+  });
 });

@@ -139,6 +139,11 @@ ROLES: dict[str, KeyRole | None] = {
     # inbox
     "GET /api/v1/inbox": "viewer",
     "GET /api/v1/inbox/{item}": "viewer",
+    "POST /api/v1/inbox/{item}/claim": "operator",
+    "POST /api/v1/inbox/{item}/release": "operator",
+    "POST /api/v1/inbox/{item}/files": "operator",
+    "GET /api/v1/inbox/{item}/comments": "viewer",
+    "POST /api/v1/inbox/{item}/comments": "operator",
     # A link answers in the name of another person.
     "POST /api/v1/inbox/{item}/links": "admin",
     # answer links: the token authenticates the person

@@ -25,6 +25,9 @@ from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import SystemMonitor
 from trunkline.services.people.answer_links import AnswerLinks
 from trunkline.services.people.answers import HumanTaskAnswers
+from trunkline.services.people.claims import TaskClaims
+from trunkline.services.people.comments import TaskComments
+from trunkline.services.people.files import AnswerFiles
 from trunkline.services.runs.bulk import BulkOperations
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.labels import RunLabels
@@ -118,6 +121,9 @@ class Services(Probes):
     blobs: BlobStore | None
     inbox: Inbox
     human_task_answers: HumanTaskAnswers
+    task_claims: TaskClaims
+    task_comments: TaskComments
+    answer_files: AnswerFiles
     answer_links: AnswerLinks
     events: Events
     push_notifications: PushNotifications

@@ -162,3 +162,8 @@ def secret_from_file(path: str) -> str:
 def _no_constant(text: str) -> NoReturn:
     # Python reads NaN and Infinity, which are not JSON.
     raise ValueError(f"{text} is not JSON")
+
+
+def has_terminal() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -135,6 +135,8 @@ class SettingFlags:
         Folder with a build of the web UI to serve instead of the included one.
     reply_timeout
         How long a question waits for an answer, such as 2d, unless the step sets it. 0s: no limit.
+    groups
+        Groups of people, as JSON: {"GROUP": ["KEY", "KEY"]}.
     retention
         How long to keep finished runs, such as 12h or 30d. 0s keeps them forever.
     event_retention
@@ -199,6 +201,7 @@ class SettingFlags:
     max_body_bytes: int | None = None
     ui_folder: Folder = None
     reply_timeout: DurationText = None
+    groups: str | None = None
     retention: DurationText = None
     event_retention: DurationText = None
     audit_retention: DurationText = None

@@ -16,12 +16,12 @@ from trunkline.clock import Instant, seconds_between
 from trunkline.executor.candidate_lookup import CandidateLookup
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.event_triggers import EventTriggers
-from trunkline.executor.event_waits import write_event_waits
 from trunkline.executor.input_sources import Timers
 from trunkline.executor.run_changes import report_turns
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
 from trunkline.executor.start_gates import StartGates
+from trunkline.executor.waits import write_event_waits, write_task_lists
 from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
 from trunkline.machine.effects import (
@@ -29,11 +29,13 @@ from trunkline.machine.effects import (
     CancelTimer,
     DispatchTask,
     FindCandidates,
+    ListTask,
     SendRunInput,
     StartChildRun,
     StartTimer,
     StopAwaitingEvents,
     StopTask,
+    UnlistTask,
 )
 from trunkline.machine.events import encode_event
 from trunkline.machine.inputs import decode_input, encode_input
@@ -132,6 +134,7 @@ class RunDriver:
         children = await self._children.write(tx, self._turns)
         waits = await write_event_waits(tx, self._turns)
         sought = await self._candidates.write(tx, self._turns)
+        await write_task_lists(tx, self._turns)
         if children or waits or sought:
             self._more = True
         if self._ended:
@@ -318,6 +321,8 @@ def _messages(turn: Turn) -> list[TaskMessage]:
                 | AwaitEvents()
                 | StopAwaitingEvents()
                 | FindCandidates()
+                | ListTask()
+                | UnlistTask()
             ):
                 pass
     return messages

@@ -61,6 +61,8 @@ from trunkline.machine.inputs import (
     RetryDue,
     RunRequested,
     StepDeadlinePassed,
+    TaskClaimed,
+    TaskReleased,
     TurnContinued,
     WaitDue,
 )
@@ -72,6 +74,7 @@ from trunkline.machine.steps import (
     child,
     failure,
     for_each,
+    human_tasks,
     join,
     kinds,
     rounds,
@@ -218,7 +221,11 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - o
         case PersonAnswered(name):
             ask.apply_answer(turn, _step(turn, name)[1], item)
         case EscalationDue(name):
-            ask.escalate(turn, _step(turn, name)[1], item)
+            human_tasks.escalate(turn, _step(turn, name)[1], item)
+        case TaskClaimed(name):
+            human_tasks.claim(turn, _step(turn, name)[1], item)
+        case TaskReleased(name):
+            human_tasks.release(turn, _step(turn, name)[1], item)
         case OutcomeResolved():
             _resolve(turn, item)
         case _:
@@ -282,6 +289,7 @@ def _resolve(turn: Turn, item: OutcomeResolved) -> None:
             )
             agent.apply_result(turn, plan, step, result)
         case "call_again":
+            timers.cancel_wait_timer(turn, step)
             turn.record(StepOutcomeResolved(step.name))
         case _:
             assert_never(item.outcome)

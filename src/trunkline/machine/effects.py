@@ -92,6 +92,20 @@ class StopAwaitingEvents(msgspec.Struct, frozen=True):
     step: str
 
 
+class ListTask(msgspec.Struct, frozen=True):
+    """Show what the step waits for in the inboxes of these people and groups, and in no other."""
+
+    step: str
+    people: tuple[str, ...]
+    since: Instant
+    # When it becomes overdue.
+    due: Instant | None = None
+
+
+class UnlistTask(msgspec.Struct, frozen=True):
+    step: str
+
+
 class CancelTimer(msgspec.Struct, frozen=True):
     key: str
 
@@ -106,4 +120,6 @@ Effect = (
     | CancelTimer
     | AwaitEvents
     | StopAwaitingEvents
+    | ListTask
+    | UnlistTask
 )

@@ -256,6 +256,20 @@ class StepContinued(StepEventBase, frozen=True):
     """The child run of the step no longer waits for people alone."""
 
 
+class StepClaimed(StepEventBase, frozen=True):
+    """A person works on what the step asks people."""
+
+    attempt: int
+    by: str
+
+
+class StepReleased(StepEventBase, frozen=True):
+    """The person who has claimed it no longer works on it."""
+
+    attempt: int
+    by: str
+
+
 class StepReplied(StepEventBase, frozen=True):
     reply: Payload
 
@@ -357,6 +371,8 @@ WorkEvent = (
     | StepAnswered
     | StepEscalated
     | StepContinued
+    | StepClaimed
+    | StepReleased
     | StepReplied
     | StepRepairRequested
     | StepOutcomeUnknown
@@ -387,16 +403,24 @@ def waited_events(waiting: WaitingFor) -> dict[str, object]:
 
 def shown_human_task(task: HumanTask) -> dict[str, object]:
     """What a step has given to people, in the words of the workflow language."""
-    shown: dict[str, object] = {
+    people: dict[str, object] = {
+        "assignees": task.assignees,
+        "only_assignees": task.only_assignees,
+        "due": None if task.due is None else rfc3339(task.due),
+        "claimed_by": task.claimed_by,
+        "claimed_at": None if task.claimed_at is None else rfc3339(task.claimed_at),
+    }
+    if not task.title:
+        # An agent's question: the agent says what it asks, and how.
+        return people
+    return {
         "title": task.title,
         "options": task.options,
-        "assignees": task.assignees,
-        "due": None if task.due is None else rfc3339(task.due),
         "required": task.required,
         "exclude_starter": task.exclude_starter,
         "answers": task.answers,
+        **people,
     }
-    return shown
 
 
 def shown_inner_questions(waiting: WaitingFor) -> dict[str, object]:

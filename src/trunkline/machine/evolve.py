@@ -33,6 +33,7 @@ from trunkline.machine.events import (
     StepBegan,
     StepCancelled,
     StepChildStarted,
+    StepClaimed,
     StepCompleted,
     StepContinued,
     StepEscalated,
@@ -49,6 +50,7 @@ from trunkline.machine.events import (
     StepOutcomeResolved,
     StepOutcomeUnknown,
     StepProgress,
+    StepReleased,
     StepRepairRequested,
     StepReplied,
     StepRequeued,
@@ -485,6 +487,10 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
         case StepContinued():
             step.replies += 1
             _set_status(state, step, "RUNNING")
+        case StepClaimed(_, _, by):
+            step.change_human_task(lambda task: task.claimed(by, at))
+        case StepReleased():
+            step.change_human_task(lambda task: task.claimed(None, None))
         case StepReplied(_, reply):
             step.reply = reply.text
             _set_status(state, step, "PENDING")

@@ -230,13 +230,33 @@ class PersonAnswered(msgspec.Struct, frozen=True, tag="person_answered"):
     answer: PersonAnswer
 
 
-class EscalationDue(msgspec.Struct, frozen=True, tag="escalation_due"):
-    """The human task of this attempt has not been answered for so long that more people get it."""
+class EscalationDue(msgspec.Struct, frozen=True, tag="escalation_due", omit_defaults=True):
+    """Nobody has answered the human task or the question of this attempt for so long that more people get it."""
 
     step: str
     attempt: int
     # How many escalations there were before.
     number: int
+    # Of an agent's question: how many it had asked before.
+    replies: int = 0
+
+
+class TaskClaimed(msgspec.Struct, frozen=True, tag="task_claimed"):
+    """A person begins to work on what the step asks people."""
+
+    step: str
+    attempt: int
+    replies: int
+    by: str
+
+
+class TaskReleased(msgspec.Struct, frozen=True, tag="task_released"):
+    """The person who has claimed it no longer works on it."""
+
+    step: str
+    attempt: int
+    replies: int
+    by: str
 
 
 class OutcomeResolved(msgspec.Struct, frozen=True, tag="outcome_resolved"):
@@ -269,6 +289,8 @@ Input = (
     | ReplyOverdue
     | PersonAnswered
     | EscalationDue
+    | TaskClaimed
+    | TaskReleased
     | OutcomeResolved
 )
 

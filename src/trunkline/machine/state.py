@@ -42,9 +42,14 @@ _TIME_OR_EVENT = frozenset({"time", "event"})
 
 
 class HumanTask(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What a step gives to people (`ask`), without the text and the time until which the step waits."""
+    """
+    What a step gives to people, without the text and the time until which the step waits.
 
-    title: str
+    An agent's question has one if its step has rules for questions, or if someone has claimed it.
+    """
+
+    # Empty: an agent's question.
+    title: str = ""
     # What can be answered; empty: any text.
     options: tuple[str, ...] = ()
     # People and groups.
@@ -53,6 +58,10 @@ class HumanTask(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     due: Instant | None = None
     required: int = 1
     exclude_starter: bool = False
+    only_assignees: bool = False
+    # The person who works on it; nobody else answers meanwhile.
+    claimed_by: str | None = None
+    claimed_at: Instant | None = None
     # When which assignees are added, in order; and how many of these times have passed.
     escalations: tuple[tuple[Instant, tuple[str, ...]], ...] = ()
     escalated: int = 0
@@ -67,8 +76,17 @@ class HumanTask(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     def answered_by(self) -> tuple[Json, ...]:
         return tuple(answer.get("by") for answer in self.answers if isinstance(answer, dict))
 
+    @property
+    def listed_for(self) -> tuple[str, ...]:
+        """In whose inbox it is: of the person who has claimed it, or else of its assignees."""
+        return self.assignees if self.claimed_by is None else (self.claimed_by,)
+
     def with_answer(self, answer: Json) -> HumanTask:
-        return msgspec.structs.replace(self, answers=(*self.answers, answer))
+        """Whoever has claimed it is done with it."""
+        return self.claimed(None, None, answers=(*self.answers, answer))
+
+    def claimed(self, by: str | None, at: Instant | None, **changes: object) -> HumanTask:
+        return msgspec.structs.replace(self, claimed_by=by, claimed_at=at, **changes)
 
     def with_assignees(self, added: tuple[str, ...]) -> HumanTask:
         """After the next escalation."""
@@ -262,8 +280,10 @@ class StepState(msgspec.Struct, kw_only=True):
     def change_human_task(self, change: Callable[[HumanTask], HumanTask]) -> None:
         waiting = self.waiting_for
         assert waiting is not None, "only a step that waits has a human task"  # noqa: S101 - an invariant
-        assert waiting.human_task is not None, "only a step that asks people has one"  # noqa: S101 - as above
-        self.waiting_for = msgspec.structs.replace(waiting, human_task=change(waiting.human_task))
+        # An agent's question, or an unknown outcome, has none until someone claims it.
+        self.waiting_for = msgspec.structs.replace(
+            waiting, human_task=change(waiting.human_task or HumanTask())
+        )
 
     @property
     def waits_for_events(self) -> bool:

@@ -46,6 +46,7 @@ from trunkline.stores.port.automation.triggers import (
     TriggerReads,
     TriggerWrites,
 )
+from trunkline.stores.port.human_tasks import HumanTaskReads, HumanTaskWrites
 from trunkline.stores.port.input_queue import InputQueueWrites, QueuedInput, Timer, TimerWrites, WokenRun
 from trunkline.stores.port.keys_and_secrets import (
     ApiKey,
@@ -223,6 +224,9 @@ class Transaction(Protocol):
     def published_tasks(self) -> PublishedTaskWrites: ...
 
     @property
+    def human_tasks(self) -> HumanTaskWrites: ...
+
+    @property
     def push_configs(self) -> PushConfigWrites: ...
 
     @property
@@ -299,6 +303,9 @@ class Store(Protocol):
 
     @property
     def callbacks(self) -> CallbackReads: ...
+
+    @property
+    def human_tasks(self) -> HumanTaskReads: ...
 
     @property
     def push_configs(self) -> PushConfigReads: ...

@@ -26,6 +26,7 @@ from trunkline.services.events.sources import EventSource
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.people.answer_links import AnswerTokens
+from trunkline.services.people.groups import PeopleGroups
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault
@@ -82,6 +83,7 @@ class ProcessContext:
     triggered_runs: TriggeredRuns
     webhook_addresses: WebhookAddresses
     answer_tokens: AnswerTokens
+    groups: PeopleGroups
     agent_resolver: AgentResolver
     tokens: TokenProvider
     routing: RoutingTable
@@ -128,6 +130,7 @@ async def open_process_context(
         changes = ChangeReporter(subscriptions)
         secrets = Secrets(store, vault, clock)
         answer_tokens = AnswerTokens(*keys)
+        groups = PeopleGroups(settings.groups)
         drift_recorder = DriftRecorder(store, metrics, changes)
         registry = AgentRegistry(store, vault, agent_cache, drift_recorder)
         tokens = TokenProvider(transport, clock)
@@ -161,12 +164,13 @@ async def open_process_context(
                 secrets=secrets,
                 subscriptions=subscriptions,
                 changes=changes,
-                delivery_requests=DeliveryRequests(secrets, answer_tokens, settings.public_url),
+                delivery_requests=DeliveryRequests(secrets, answer_tokens, groups, settings.public_url),
                 event_sources=sources,
                 workflows=workflows,
                 triggered_runs=TriggeredRuns(workflows, routes),
                 webhook_addresses=WebhookAddresses(*keys),
                 answer_tokens=answer_tokens,
+                groups=groups,
                 blobs=open_blobs(settings),
                 agent_resolver=agent_resolver,
                 tokens=tokens,

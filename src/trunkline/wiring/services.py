@@ -25,6 +25,9 @@ from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import Deployment, SystemMonitor
 from trunkline.services.people.answer_links import AnswerLinks
 from trunkline.services.people.answers import HumanTaskAnswers
+from trunkline.services.people.claims import TaskClaims
+from trunkline.services.people.comments import TaskComments
+from trunkline.services.people.files import AnswerFiles
 from trunkline.services.runs.bulk import BulkOperations
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
@@ -119,6 +122,17 @@ def system_monitor(
     return SystemMonitor(context.store, context.clock, process, setup, lags_of)
 
 
+def _answer_links(context: ProcessContext, inbox: Inbox) -> AnswerLinks:
+    return AnswerLinks(
+        context.store,
+        inbox,
+        context.answer_tokens,
+        context.clock,
+        context.groups,
+        public_url=context.settings.public_url,
+    )
+
+
 def api_services(
     context: ProcessContext,
     intake: Intake,
@@ -127,7 +141,7 @@ def api_services(
     oversight: SystemMonitor,
 ) -> Services:
     run_queries = RunQueries(context.store, context.workflows, context.watchers, context.clock)
-    inbox = Inbox(context.store, context.workflows)
+    inbox = Inbox(context.store, context.workflows, context.clock, context.groups)
     return Services(
         registry=context.registry,
         secrets=context.secrets,
@@ -161,14 +175,13 @@ def api_services(
         run_labels=RunLabels(context.store, context.watchers),
         bulk_operations=BulkOperations(context.store, context.job_queued.set),
         inbox=inbox,
-        answer_links=AnswerLinks(
-            context.store,
-            inbox,
-            context.answer_tokens,
-            context.clock,
-            public_url=context.settings.public_url,
+        answer_links=_answer_links(context, inbox),
+        human_task_answers=HumanTaskAnswers(
+            run_queries, context.workflows, intake, context.clock, context.groups
         ),
-        human_task_answers=HumanTaskAnswers(run_queries, context.workflows, intake, context.clock),
+        task_claims=TaskClaims(run_queries, inbox, intake, context.groups),
+        task_comments=TaskComments(context.store, inbox, context.clock),
+        answer_files=AnswerFiles(context.store, inbox, context.blobs, context.clock),
         events=Events(context.store, run_queries, event_intake),
         push_notifications=context.push_notifications,
         push_configs=context.push_configs,

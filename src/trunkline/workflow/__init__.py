@@ -8,7 +8,15 @@ The workflow language: definitions, their checks, the graph, and expressions. Pu
 from __future__ import annotations
 
 from trunkline.durations import format_duration, parse_duration
-from trunkline.workflow.actions.definitions import Ask, Escalation, Sleep, SleepUntil, StepKind, WaitFor
+from trunkline.workflow.actions.definitions import (
+    Ask,
+    Escalation,
+    Sleep,
+    SleepUntil,
+    StepKind,
+    TaskRules,
+    WaitFor,
+)
 from trunkline.workflow.compile import (
     BLOCK_SEPARATOR,
     CompiledForEach,
@@ -103,6 +111,7 @@ __all__ = [
     "SleepUntil",
     "StepDefinition",
     "StepKind",
+    "TaskRules",
     "Template",
     "WaitFor",
     "WorkflowDefinition",

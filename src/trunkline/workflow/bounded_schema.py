@@ -50,11 +50,11 @@ class ValueTooComplex(Exception):
 
 
 class BoundedSchema:
-    def __init__(self, schema: JsonObject, *, mask: str | None = None) -> None:
+    def __init__(self, schema: JsonObject, *, mask: str | None = None, formats: bool = False) -> None:
         """
         Raises `SchemaTooComplex`, and other kinds of `ValueError` if it is not a valid JSON Schema.
 
-        `mask` stands for the value in every message.
+        `mask` stands for the value in every message. `formats`: whether `format` is more than a hint.
         """
         self._graph = SchemaGraph(schema)
         try:
@@ -62,13 +62,13 @@ class BoundedSchema:
         except ReferenceNotFollowed:
             if self._graph.references <= _MAX_REFERENCES_TO_COMPILE:
                 # If the reference is wrong, the library knows better words for it.
-                _compiled(schema, mask, _BACKTRACKING)
+                _compiled(schema, mask, _BACKTRACKING, formats=formats)
             raise
         try:
-            self._validator = _compiled(schema, mask, _LINEAR)
+            self._validator = _compiled(schema, mask, _LINEAR, formats=formats)
         except ValueError:
             # Invalid, or with a pattern that only backtracking can match; this tells which.
-            self._validator = _compiled(schema, mask, _BACKTRACKING)
+            self._validator = _compiled(schema, mask, _BACKTRACKING, formats=formats)
             parts += _BACKTRACKING_PARTS
         # Checking a few kilobytes with it takes a few milliseconds.
         self.is_small = parts <= _SMALL_PARTS and not is_recursive
@@ -97,9 +97,13 @@ def _compiled(
     schema: JsonObject,
     mask: str | None,
     patterns: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions,
+    *,
+    formats: bool,
 ) -> jsonschema_rs.Validator:
     # Offline: a $ref must not make us fetch anything.
-    return jsonschema_rs.validator_for(schema, mask=mask, offline=True, pattern_options=patterns)
+    return jsonschema_rs.validator_for(
+        schema, mask=mask, offline=True, pattern_options=patterns, validate_formats=formats or None
+    )
 
 
 __all__ = ["MAX_SCHEMA_PARTS", "BoundedSchema", "SchemaError", "SchemaTooComplex", "ValueTooComplex"]

@@ -95,6 +95,8 @@ class CompiledStep:
     output_schema: InputSchema | None
     # Of a step with an action: what it says of it. Of a block: all that it reads of what is outside.
     input: Template
+    # Of a step that calls an agent: the rules for its questions.
+    questions: Template | None
     # The steps whose failure leads here (`on_error: {goto: …}`).
     catches: tuple[str, ...]
     # Where secrets stand in its input: JSON pointer to name.
@@ -396,6 +398,7 @@ class _CompiledExpressions(NamedTuple):
     form: InputSchema | None
     output_schema: InputSchema | None
     input: Template
+    questions: Template | None
     agent_expression: Template | None
     loop: CompiledForEach | None
     block: CompiledWorkflow | None
@@ -449,6 +452,10 @@ def _parts(
     if step.wait_for is not None and step.wait_for.match is not None:
         match, read = compiler.for_event().condition(step.wait_for.match, (*path, "wait_for", "match"))
         sites = {**{name: site for name, site in read.items() if name not in EVENT_VARIABLES}, **sites}
+    questions = None
+    if step.questions is not None:
+        questions, read = compiler.template(step.questions.template, (*path, "questions"))
+        sites = {**read, **sites}
     form = None if step.ask is None else compile_form(step.ask.form, (*path, "ask", "form"), report)
     loop = None
     if step.for_each is not None and items is not None:
@@ -468,6 +475,7 @@ def _parts(
         form,
         output_schema,
         template,
+        questions,
         agent_expression,
         loop,
         block,
@@ -507,6 +515,7 @@ def _step(
         form=parts.form,
         output_schema=parts.output_schema,
         input=parts.input,
+        questions=parts.questions,
         catches=tuple(links.catches),
         secrets=_secrets(definition),
         told_secrets=tuple(sorted(known_secrets)),

@@ -18,7 +18,7 @@ from trunkline.durations import format_duration, parse_duration
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.publish_options import PublishOptions, publish_options_to_json, read_publish_options
 from trunkline.retry_policy import RetryPolicy
-from trunkline.workflow.actions.definitions import Ask, Sleep, StepKind, WaitFor
+from trunkline.workflow.actions.definitions import Ask, Sleep, StepKind, TaskRules, WaitFor
 from trunkline.workflow.routing.keys import Allow, AllowTag, Hedge, Select
 
 Delivery = Literal["at_least_once", "at_most_once"]
@@ -158,6 +158,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     deadline: timedelta | None = None
     # How long a question of the agent waits for a person; left out: as the settings say.
     reply_timeout: timedelta | None = None
+    # Whose the agent's questions are; None: they are in the inbox for everyone.
+    questions: TaskRules | None = None
     on_error: OnError = "fail"
     delivery: Delivery = "at_least_once"
     context: Context = "run"
@@ -301,6 +303,7 @@ class _StepForm(Struct, omit_defaults=True):
     timeout: str | None = None
     deadline: str | None = None
     reply_timeout: str | None = None
+    questions: TaskRules | None = None
     on_error: OnError = "fail"
     delivery: Delivery = "at_least_once"
     context: Context = "run"
@@ -407,6 +410,7 @@ def _step_form(step: StepDefinition) -> _StepForm:
             timeout=_text(step.timeout),
             deadline=_text(step.deadline),
             reply_timeout=_text(step.reply_timeout),
+            questions=step.questions,
             on_error=step.on_error,
             delivery=step.delivery,
             context=step.context,
@@ -479,6 +483,7 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         timeout=_duration(form.timeout),
         deadline=_duration(form.deadline),
         reply_timeout=_duration(form.reply_timeout),
+        questions=form.questions,
         on_error=form.on_error,
         delivery=form.delivery,
         context=form.context,

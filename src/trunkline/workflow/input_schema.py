@@ -17,17 +17,18 @@ _LONGEST_MESSAGE = 300
 class InputSchema:
     """Checks run inputs; `too_complex` says why it refuses all of them, for a schema that has no bounded cost."""
 
-    def __init__(self, schema: JsonObject, subject: str = "input") -> None:
+    def __init__(self, schema: JsonObject, subject: str = "input", *, formats: bool = False) -> None:
         """
         Raises `ValueError` if it is not a valid JSON Schema.
 
-        `subject`: what the values are called in findings, as a dotted path.
+        `subject`: what the values are called in findings, as a dotted path. `formats`: whether dates and the like must
+        be right, as people can enter anything.
         """
         self._subject = subject
         self.too_complex: str | None = None
         self._schema: BoundedSchema | None = None
         try:
-            self._schema = BoundedSchema(schema)
+            self._schema = BoundedSchema(schema, formats=formats)
         except SchemaTooComplex as exc:
             self.too_complex = f"the {subject} schema is too complex: {exc}"
 
@@ -92,15 +93,21 @@ def compile_input_schema(schema: JsonObject | None, report: ValidationReport) ->
 
 def compile_form(schema: JsonObject | None, path: Path, report: ValidationReport) -> InputSchema | None:
     """The form of a step that asks people, at its place in the definition."""
-    return None if schema is None else compile_schema(schema, "data", "the form", path, report)
+    return None if schema is None else compile_schema(schema, "data", "the form", path, report, formats=True)
 
 
 def compile_schema(
-    schema: JsonObject, subject: str, what: str, path: Path, report: ValidationReport
+    schema: JsonObject,
+    subject: str,
+    what: str,
+    path: Path,
+    report: ValidationReport,
+    *,
+    formats: bool = False,
 ) -> InputSchema | None:
     """A schema at its place in the definition; `subject` and `what`: how findings call its values, and itself."""
     try:
-        compiled = InputSchema(schema, subject)
+        compiled = InputSchema(schema, subject, formats=formats)
     except SchemaError as exc:
         report.error(
             (*path, *exc.instance_path),

@@ -12,7 +12,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.publish_options import MAX_CARD_ITEMS, MAX_CARD_TEXT
 from trunkline.retry_policy import MAX_ATTEMPTS
 from trunkline.workflow.actions.definitions import ACTION_KEYS
-from trunkline.workflow.actions.schema import action_properties, without_call
+from trunkline.workflow.actions.schema import action_properties, question_rules, without_call
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
     AFTER_ITEM,
@@ -196,6 +196,7 @@ def _step() -> JsonObject:
                 "How long a question of the agent waits for a reply before the step fails. "
                 "Default: the server's setting."
             ),
+            "questions": question_rules(),
             "on_error": {
                 "description": "What happens when the step fails after its retries: the run fails, continues with "
                 "a null output, or continues at another step.",

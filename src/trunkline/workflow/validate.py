@@ -19,6 +19,7 @@ from trunkline.publish_options import PublishFinding, PublishOptions, read_publi
 from trunkline.retry_policy import MAX_ATTEMPTS, RetryPolicy
 from trunkline.workflow.actions.definitions import ACTION_KEYS, KIND_KEYS, Actions
 from trunkline.workflow.actions.reader import CALL_ONLY_KEYS, read_actions
+from trunkline.workflow.actions.task_rules import read_question_rules
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
     AFTER_ITEM,
@@ -76,13 +77,15 @@ LITECONE_KEY = "start_step"
 BLOCK_KEYS = ("steps", "output", "switch")
 STEP_KEYS = (
     "agent", *ROUTING_KEYS, "workflow", "version", *BLOCK_KEYS, *ACTION_KEYS, "needs", "join", "for_each",
-    "repeat", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "on_error", "delivery", "context",
+    "repeat", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "questions", "on_error", "delivery",
+    "context",
     "message", "output_schema", "repair",
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
 AGENT_ONLY_KEYS = {
     "timeout": "use 'deadline', which applies to the step as a whole",
     "reply_timeout": "set it in the steps of that workflow",
+    "questions": "set it in the steps of that workflow",
     "delivery": "set it in the steps of that workflow",
     "context": "set it in the steps of that workflow",
     "message": "set it in the steps of that workflow",
@@ -311,6 +314,7 @@ def _step(name: str, value: Json, path: Path, known: KnownNames, report: Validat
         timeout=fields.duration("timeout", positive=True),
         deadline=fields.duration("deadline", positive=True),
         reply_timeout=fields.duration("reply_timeout", positive=True),
+        questions=read_question_rules(fields, report) if calls_agent else None,
         on_error=_on_error(fields, report),
         delivery=fields.choice("delivery", DELIVERIES, "at_least_once"),
         context=fields.choice("context", CONTEXTS, "run"),

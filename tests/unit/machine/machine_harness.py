@@ -24,11 +24,13 @@ from trunkline.machine.effects import (
     CancelTimer,
     DispatchTask,
     FindCandidates,
+    ListTask,
     SendRunInput,
     StartChildRun,
     StartTimer,
     StopAwaitingEvents,
     StopTask,
+    UnlistTask,
 )
 from trunkline.machine.events import Event
 from trunkline.machine.evolve import restore
@@ -115,7 +117,7 @@ class MachineHarness:
                     # The input queue takes each key once.
                     if key not in self._fired:
                         self.timers[key] = effect
-                case CancelTimer() | AwaitEvents() | StopAwaitingEvents():
+                case CancelTimer() | AwaitEvents() | StopAwaitingEvents() | ListTask() | UnlistTask():
                     pass
         for effect in turn.effects:
             # The stores apply what a turn drops after what it sets.

@@ -28,7 +28,7 @@ TABLES = {
     "trigger_occasions", "subscriptions", "deliveries",
     "schemas",
     "jobs",
-    "queued_starts", "start_rates",
+    "queued_starts", "start_rates", "listed_tasks", "task_comments",
 }  # fmt: skip
 
 

@@ -181,6 +181,7 @@ export const startRoute = createRoute({
 export interface InboxSearch {
   readonly item?: string;
   readonly kind?: "input" | "auth" | "person" | "outcome";
+  readonly whose?: "mine" | "unassigned" | "overdue";
 }
 
 export const inboxRoute = createRoute({
@@ -188,9 +189,11 @@ export const inboxRoute = createRoute({
   path: "/inbox",
   validateSearch: (search: Record<string, unknown>): InboxSearch => {
     const kind = (["input", "auth", "person", "outcome"] as const).find((each) => each === search["kind"]);
+    const whose = (["mine", "unassigned", "overdue"] as const).find((each) => each === search["whose"]);
     return {
       ...(typeof search["item"] === "string" ? { item: search["item"] } : {}),
       ...(kind === undefined ? {} : { kind }),
+      ...(whose === undefined ? {} : { whose }),
     };
   },
   component: lazyPage(() => import("../inbox/InboxPage.tsx"), "InboxPage"),

@@ -5,6 +5,7 @@ import {
   Button,
   Checkbox,
   Fieldset,
+  FileInput,
   Group,
   NumberInput,
   PasswordInput,
@@ -26,6 +27,7 @@ import {
   fieldOf,
   pathText,
   resolved,
+  type Choice,
   type Json,
   type Path,
   type Property,
@@ -38,9 +40,14 @@ interface Form {
   readonly messages: ReadonlyMap<string, readonly string[]>;
   /** Called when a field contains invalid JSON, because it has no value to send. */
   readonly onBroken: (place: string, broken: boolean) => void;
+  /** Stores a file; null: the form has no place for files. */
+  readonly upload: Upload | null;
   /** A message applies to the value the field had when it was checked. */
   readonly onTouched: (place: string) => void;
 }
+
+/** What the value has in place of a file. */
+export type Upload = (file: File) => Promise<Json>;
 
 const FormContext = createContext<Form | null>(null);
 
@@ -51,9 +58,10 @@ export interface SchemaFormProps {
   readonly onChange: (value: Json | undefined) => void;
   readonly messages: ReadonlyMap<string, readonly string[]>;
   readonly onBroken: (place: string, broken: boolean) => void;
+  readonly upload?: Upload;
 }
 
-export function SchemaForm({ schema, name, value, onChange, messages, onBroken }: SchemaFormProps) {
+export function SchemaForm({ schema, name, value, onChange, messages, onBroken, upload }: SchemaFormProps) {
   const [left, setLeft] = useState({ all: messages, messages });
   if (left.all !== messages) setLeft({ all: messages, messages });
   const onTouched = (place: string) =>
@@ -62,7 +70,7 @@ export function SchemaForm({ schema, name, value, onChange, messages, onBroken }
       messages: new Map([...before.messages].filter(([where]) => where !== place)),
     }));
   return (
-    <FormContext value={{ root: schema, messages: left.messages, onBroken, onTouched }}>
+    <FormContext value={{ root: schema, messages: left.messages, onBroken, upload: upload ?? null, onTouched }}>
       <Control schema={schema} path={[name]} label={name} required value={value} onChange={onChange} />
     </FormContext>
   );
@@ -100,6 +108,8 @@ function Control(props: ControlProps) {
       return <BooleanField {...known} />;
     case "choice":
       return <ChoiceField {...known} options={field.options} />;
+    case "file":
+      return <FileField {...known} />;
     case "list":
       return <ListField {...known} items={field.items} />;
     case "group":
@@ -209,13 +219,13 @@ function BooleanField(props: ControlProps) {
   );
 }
 
-function ChoiceField(props: ControlProps & { readonly options: readonly Json[] }) {
+function ChoiceField(props: ControlProps & { readonly options: readonly Choice[] }) {
   const { options, value, onChange, required } = props;
   const look = useLook(props);
   return (
     <Select
       {...look}
-      data={options.map((option) => ({ value: JSON.stringify(option), label: shown(option) }))}
+      data={options.map((option) => ({ value: JSON.stringify(option.value), label: option.title }))}
       value={value === undefined ? null : JSON.stringify(value)}
       onChange={(chosen) => onChange(chosen === null ? undefined : (parseExact(chosen) as Json))}
       placeholder="Select…"
@@ -225,8 +235,47 @@ function ChoiceField(props: ControlProps & { readonly options: readonly Json[] }
   );
 }
 
-function shown(option: Json): string {
-  return typeof option === "string" ? option : JSON.stringify(option);
+/** A file is uploaded when it is chosen; the value refers to it. */
+function FileField(props: ControlProps) {
+  const { path, value, onChange, required } = props;
+  const { upload, onBroken } = useForm();
+  const look = useLook(props);
+  const [state, setState] = useState<{ readonly busy: boolean; readonly problem: string | null }>({
+    busy: false,
+    problem: null,
+  });
+  if (upload === null) return <JsonField {...props} />;
+  const place = pathText(path);
+  const choose = (file: File | null) => {
+    setState({ busy: file !== null, problem: null });
+    onBroken(place, file !== null);
+    onChange(undefined);
+    if (file === null) return;
+    upload(file)
+      .then((uploaded) => {
+        setState({ busy: false, problem: null });
+        onChange(uploaded);
+      })
+      .catch((error: unknown) =>
+        setState({ busy: false, problem: error instanceof Error ? error.message : String(error) }),
+      )
+      .finally(() => onBroken(place, false));
+  };
+  return (
+    <FileInput
+      {...look}
+      error={state.problem ?? look.error}
+      placeholder={nameOf(value) ?? (state.busy ? "Uploading…" : "Choose a file")}
+      clearable={!required || value !== undefined}
+      disabled={state.busy}
+      onChange={choose}
+      maw={360}
+    />
+  );
+}
+
+function nameOf(value: Json | undefined): string | null {
+  return isObject(value) && typeof value["name"] === "string" ? value["name"] : null;
 }
 
 function ListField(props: ControlProps & { readonly items: Schema }) {

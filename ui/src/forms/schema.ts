@@ -18,11 +18,17 @@ export interface Property {
   readonly required: boolean;
 }
 
+export interface Choice {
+  readonly value: Json;
+  readonly title: string;
+}
+
 export type Field =
   | { readonly kind: "text"; readonly format: string | null }
   | { readonly kind: "number"; readonly whole: boolean }
   | { readonly kind: "boolean" }
-  | { readonly kind: "choice"; readonly options: readonly Json[] }
+  | { readonly kind: "choice"; readonly options: readonly Choice[] }
+  | { readonly kind: "file" }
   | { readonly kind: "list"; readonly items: Schema; readonly least: number }
   | { readonly kind: "group"; readonly properties: readonly Property[] }
   | { readonly kind: "json" };
@@ -58,8 +64,9 @@ function pointed(root: Schema, reference: string): Schema | null {
 }
 
 export function fieldOf(schema: Schema, depth: number): Field {
-  if (Array.isArray(schema["enum"])) return { kind: "choice", options: schema["enum"] as Json[] };
-  if ("const" in schema) return { kind: "choice", options: [schema["const"] as Json] };
+  const options = choicesOf(schema);
+  if (options !== null) return { kind: "choice", options };
+  if (schema["format"] === "file") return { kind: "file" };
   if ("$ref" in schema || depth > DEEPEST || COMBINED.some((name) => name in schema)) return { kind: "json" };
   switch (typeOf(schema)) {
     case "string":
@@ -78,6 +85,27 @@ export function fieldOf(schema: Schema, depth: number): Field {
     default:
       return { kind: "json" };
   }
+}
+
+/** An enum, one constant, or constants with titles (`oneOf: [{const, title}]`). */
+function choicesOf(schema: Schema): readonly Choice[] | null {
+  if (Array.isArray(schema["enum"])) return schema["enum"].map((value: Json) => ({ value, title: choiceText(value) }));
+  if ("const" in schema) return [{ value: schema["const"] as Json, title: choiceText(schema["const"] as Json) }];
+  for (const key of ["oneOf", "anyOf"] as const) {
+    const options = schema[key];
+    if (!Array.isArray(options) || options.length === 0) continue;
+    if (!options.every((each) => isSchema(each) && "const" in each)) continue;
+    return (options as Schema[]).map((each) => ({
+      value: each["const"] as Json,
+      title:
+        typeof each["title"] === "string" && each["title"] !== "" ? each["title"] : choiceText(each["const"] as Json),
+    }));
+  }
+  return null;
+}
+
+function choiceText(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function groupOf(schema: Schema): Field {

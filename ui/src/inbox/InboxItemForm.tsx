@@ -5,6 +5,8 @@ import { Clock } from "lucide-react";
 
 import { AnchorLink } from "../app/links.tsx";
 import { Timestamp, useNow } from "../app/Timestamp.tsx";
+import { Claim } from "./Claim.tsx";
+import { Comments } from "./Comments.tsx";
 import classes from "./InboxItemForm.module.css";
 import { KINDS } from "./itemKinds.ts";
 import { ReplyForm } from "./ReplyForm.tsx";
@@ -35,6 +37,7 @@ export function InboxItemForm({
         <Facts item={item} showsRun={showsRun} />
         {showsRun && <RunInput run={item.run_id} />}
       </Stack>
+      {!isOver && <Claim item={item} />}
       <div className={classes["asked"]} data-testid="question">
         <Text className={classes["words"]}>
           <LinkedText text={item.text} />
@@ -59,6 +62,7 @@ export function InboxItemForm({
       ) : (
         <ReplyForm key={item.id} item={item} onDone={onDone} isOver={isOver} />
       )}
+      {!isOver && <Comments key={`${item.id}-comments`} item={item.id} heading={showsRun ? 3 : 4} />}
     </Stack>
   );
 }

@@ -12,8 +12,9 @@ import { toast } from "../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed } from "../forms/JsonEditor.tsx";
 import { isSchema, missing, placed, type Json, type Schema } from "../forms/schema.ts";
 import { emptyForm, SchemaForm } from "../forms/SchemaForm.tsx";
+import { invalidValues } from "../forms/validate.ts";
 import { useInvalidFields } from "../forms/useInvalidFields.ts";
-import { useReply, type InboxItem, type TaskAnswer } from "./queries.ts";
+import { uploadFile, useReply, type InboxItem, type TaskAnswer } from "./queries.ts";
 
 // The server names the values of the form so.
 const DATA = "data";
@@ -37,7 +38,9 @@ export function TaskForm({ item, onDone, isOver }: { item: InboxItem; onDone: ()
     !isOver && (options.length === 0 || answer !== "") && !fields.isBroken && (isGroup || jsonProblem(json) === null);
   const send = () => {
     if (!isReady || !may.allowed) return;
-    const left = isGroup ? placed(missing(schema, form, DATA), schema) : NO_MESSAGES;
+    const left = isGroup
+      ? placed([...missing(schema, form, DATA), ...invalidValues(schema, form, DATA)], schema)
+      : NO_MESSAGES;
     setGaps(left);
     if (left.size > 0) return;
     const data = isGroup ? form : schema === null ? undefined : parsed(json);
@@ -67,6 +70,7 @@ export function TaskForm({ item, onDone, isOver }: { item: InboxItem; onDone: ()
             onChange={setForm}
             messages={gaps.size > 0 ? gaps : refused}
             onBroken={fields.onBroken}
+            upload={(file) => uploadFile(item.id, file)}
           />
         )}
         {schema !== null && !isGroup && (

@@ -32,9 +32,13 @@ export function useInboxItemCount() {
   });
 }
 
-export function useInboxItems(kind: Kind | undefined) {
+/** Whose items are listed. */
+export const WHOSE = ["mine", "unassigned", "overdue"] as const;
+export type Whose = (typeof WHOSE)[number];
+
+export function useInboxItems(kind: Kind | undefined, whose: Whose | undefined) {
   return useInfiniteQuery({
-    queryKey: ["inbox", "list", kind ?? null],
+    queryKey: ["inbox", "list", kind ?? null, whose ?? null],
     queryFn: ({ pageParam }) =>
       body(
         api.GET("/api/v1/inbox", {
@@ -42,6 +46,7 @@ export function useInboxItems(kind: Kind | undefined) {
             query: {
               limit: 50,
               ...(kind === undefined ? {} : { kind }),
+              ...(whose === undefined ? {} : { [whose]: true }),
               ...(pageParam === null ? {} : { cursor: pageParam }),
             },
           },
@@ -60,6 +65,51 @@ export function itemQuery(item: string) {
     queryFn: () => body(api.GET("/api/v1/inbox/{item}", { params: { path: { item } } })),
     refetchInterval: REFRESH_MS,
   });
+}
+
+export function commentsQuery(item: string) {
+  return queryOptions({
+    queryKey: ["inbox", "comments", item],
+    queryFn: () => body(api.GET("/api/v1/inbox/{item}/comments", { params: { path: { item } } })),
+    select: (page) => page.items,
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+export function useComment(item: string) {
+  return useMutation({
+    networkMode: "always",
+    mutationFn: (text: string) =>
+      body(api.POST("/api/v1/inbox/{item}/comments", { params: { path: { item } }, body: { text } })),
+    onSettled: useForgetting(),
+  });
+}
+
+export function useClaim(item: InboxItem) {
+  const params = { path: { item: item.id } };
+  return useMutation({
+    networkMode: "always",
+    mutationFn: (action: "claim" | "release") =>
+      body(
+        action === "claim"
+          ? api.POST("/api/v1/inbox/{item}/claim", { params })
+          : api.POST("/api/v1/inbox/{item}/release", { params }),
+      ),
+    onSettled: useForgetting(),
+  });
+}
+
+/** Uploads a file for the answer to an item; what the answer's data has in its place. */
+export async function uploadFile(item: string, file: File): Promise<Json> {
+  const uploaded = await body(
+    api.POST("/api/v1/inbox/{item}/files", {
+      params: { path: { item }, query: { name: file.name } },
+      headers: { "Content-Type": file.type === "" ? "application/octet-stream" : file.type },
+      body: file as unknown as string,
+      bodySerializer: (content: unknown) => content as Blob,
+    }),
+  );
+  return uploaded;
 }
 
 function useForgetting() {

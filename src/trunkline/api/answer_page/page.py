@@ -14,7 +14,7 @@ from html import escape
 
 from starlette.responses import HTMLResponse
 
-from trunkline.api.answer_page.form import SchemaFormPage
+from trunkline.api.answer_page.form import STAY_BUTTON, SchemaFormPage
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
 from trunkline.services.runs.inbox import InboxEntry
@@ -34,10 +34,14 @@ color:inherit;background:transparent;border:1px solid #767d8c;border-radius:.4re
 fieldset{border:1px solid #b9bec9;border-radius:.4rem;margin:1rem 0;padding:.5rem 1rem}
 button{font:inherit;font-weight:600;padding:.7rem 1.2rem;min-height:2.75rem;margin:.25rem .5rem .25rem 0;
 border-radius:.4rem;border:1px solid #1f4fd1;background:#1f4fd1;color:#fff}
+.small{font-weight:400;padding:.4rem .8rem;min-height:2.25rem;color:inherit;background:transparent;border-color:#767d8c}
+.away{position:absolute;left:-100rem}
+.item{border-left:.2rem solid #b9bec9;padding-left:.75rem;margin:.5rem 0}
 .wrong{border-left:.3rem solid #b3261e;padding:.25rem 1rem}
 :focus-visible{outline:3px solid #1f4fd1;outline-offset:2px}
 @media(prefers-color-scheme:dark){body{color:#e7e9ee;background:#14161a}.hint{color:#a9b0be}
-button{background:#9db8ff;border-color:#9db8ff;color:#10131a}:focus-visible{outline-color:#9db8ff}
+button{background:#9db8ff;border-color:#9db8ff;color:#10131a}
+.small{background:transparent;border-color:#a9b0be;color:inherit}:focus-visible{outline-color:#9db8ff}
 .wrong{border-color:#ff8a80}}
 """
 _STYLE_DIGEST = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
@@ -75,13 +79,15 @@ def question_page(
 ) -> HTMLResponse:
     """`given`: what was sent before, if it was refused because of `problems`."""
     waiting, task = entry.waiting_for, entry.waiting_for.human_task
-    title = task.title if task is not None else f"A question of {entry.agent}"
+    title = task.title if task is not None and task.title else f"A question of {entry.agent}"
     parts = [f"<h1>{escape(title)}</h1>"]
     if waiting.text != title:
         parts.append(f'<p class="text">{escape(waiting.text)}</p>')
     if waiting.data is not None:
         parts.append(f'<pre class="text">{escape(encode(waiting.data).decode())}</pre>')
     facts = [f"Workflow {entry.workflow_name}", f"you answer as {person}"]
+    if task is not None and task.due is not None:
+        facts.append(f"due {rfc3339(task.due)}")
     if waiting.until is not None:
         facts.append(f"until {rfc3339(waiting.until)}")
     parts.append(f'<p class="hint">{escape(", ".join(facts))}</p>')
@@ -90,19 +96,25 @@ def question_page(
         parts.append(
             f'<div class="wrong" role="alert"><p>Your answer was not accepted:</p><ul>{items}</ul></div>'
         )
-    parts.append(f'<form method="post">{_fields(entry, given)}</form>')
+    has_files = entry.form is not None and SchemaFormPage(entry.form).has_files
+    encoding = ' enctype="multipart/form-data"' if has_files else ""
+    parts.append(f'<form method="post"{encoding}>{_fields(entry, given)}</form>')
     return page(title, "".join(parts), status)
 
 
 def _fields(entry: InboxEntry, given: Mapping[str, str]) -> str:
     task = entry.waiting_for.human_task
-    if task is None:
+    form = None if entry.form is None else SchemaFormPage(entry.form)
+    if task is None or entry.waiting_for.kind != "person":
         return (
             '<p><label for="text">Your answer</label>'
             f'<textarea rows="6" id="text" name="text" required>{escape(given.get("text", ""))}</textarea></p>'
             "<button>Send</button>"
         )
-    parts = [] if entry.form is None else [SchemaFormPage(entry.form).html(given)]
+    # With a single button, Enter presses that.
+    parts = [STAY_BUTTON] if task.options or (form is not None and form.has_lists) else []
+    if form is not None:
+        parts.append(form.html(given))
     if not task.options and entry.form is None:
         parts.append(
             '<p><label for="answer">Your answer</label>'

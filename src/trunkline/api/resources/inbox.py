@@ -13,7 +13,9 @@ from trunkline.api.resources.runs import WorkflowReference
 from trunkline.clock import rfc3339
 from trunkline.durations import DURATION_PATTERN, format_duration
 from trunkline.services.people.answer_links import DEFAULT_LIFETIME, MAX_LIFETIME, MAX_PERSON, AnswerLink
+from trunkline.services.people.comments import MAX_COMMENT
 from trunkline.services.runs.inbox import InboxEntry
+from trunkline.stores.port.human_tasks import TaskComment
 
 InboxKind = Literal["input", "auth", "outcome", "person"]
 
@@ -55,6 +57,42 @@ class InboxItemResource(HumanTaskFields):
 class InboxPage(TypedDict):
     items: list[InboxItemResource]
     next_cursor: NextCursor
+
+
+class CommentRequest(msgspec.Struct, forbid_unknown_fields=True):
+    text: Annotated[str, Meta(min_length=1, max_length=MAX_COMMENT)]
+
+
+class CommentResource(TypedDict):
+    """What a person has written about an inbox item, for other people."""
+
+    at: Timestamp
+    by: Annotated[str | None, Meta(description="Null if the server requires no API keys.")]
+    text: str
+
+
+class CommentPage(TypedDict):
+    items: list[CommentResource]
+    next_cursor: NextCursor
+
+
+def comment_resource(comment: TaskComment) -> CommentResource:
+    return {"at": rfc3339(comment.at), "by": comment.by, "text": comment.text}
+
+
+class FileBlob(TypedDict):
+    run: str
+    id: Annotated[str, Meta(description="The SHA-256 of the content.")]
+    bytes: int
+    href: Annotated[str, Meta(description="Where to download the file.")]
+
+
+class UploadedFileResource(TypedDict):
+    """A file for the answer to an inbox item. Send it as the value of the form's field."""
+
+    name: str
+    mediaType: str
+    blob: FileBlob
 
 
 class AnswerLinkRequest(msgspec.Struct, forbid_unknown_fields=True):

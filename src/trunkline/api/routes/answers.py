@@ -7,7 +7,7 @@ because people read them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 from urllib.parse import parse_qsl
 
@@ -15,24 +15,28 @@ from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from trunkline.api.answer_page.form import SchemaFormPage
+from trunkline.api.answer_page.form import SchemaFormPage, edited, uploaded_field
+from trunkline.api.answer_page.multipart import SentFile, boundary_of, read_multipart
 from trunkline.api.answer_page.page import HEADERS, message_page, question_page
 from trunkline.api.bodies import read_body
+from trunkline.api.headers import find_header
 from trunkline.api.parameters import Parameters
 from trunkline.api.routing import Body, Operation, ResponseSpec, operation
 from trunkline.api.services import Services
 from trunkline.errors import Conflict, Invalid, NotAllowed, NotFound, TooManyRequests
-from trunkline.jsontypes import JsonObject
+from trunkline.jsontypes import JsonObject, encode
 from trunkline.machine.inputs import ReplyMessage
 from trunkline.services.operations.audit_log import acting
 from trunkline.services.people.answer_links import ANSWER_PATH, AnswerLink
 from trunkline.services.people.answers import GivenAnswer, given_answer
+from trunkline.services.people.files import MAX_FILE_BYTES
 from trunkline.services.runs.inbox import InboxEntry
 
 MAX_BODY_BYTES = 256 * 1024
 _MAX_FIELDS = 1_000
 HTML = "text/html"
 FORM = "application/x-www-form-urlencoded"
+FILES = "multipart/form-data"
 
 
 class AnswerParameters(Parameters, frozen=True, kw_only=True):
@@ -43,6 +47,7 @@ class AnswerRoutes:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._links = services.answer_links
+        self._max_upload = min(MAX_FILE_BYTES + MAX_BODY_BYTES, services.limits.max_body_bytes)
 
     async def show(self, _request: Request, given: AnswerParameters) -> Response:
         """Show the page at which a person answers a question by link."""
@@ -59,7 +64,9 @@ class AnswerRoutes:
 
     async def answer(self, request: Request, given: AnswerParameters) -> Response:
         """Answer a question by link, with the form of the page."""
-        body = await read_body(request, MAX_BODY_BYTES)
+        content_type = (find_header(request.scope["headers"], b"content-type") or b"").decode("latin-1")
+        boundary = boundary_of(content_type)
+        body = await read_body(request, MAX_BODY_BYTES if boundary is None else self._max_upload)
         try:
             link = self._links.find(given.token)
             entry = await self._services.inbox.get(link.item)
@@ -67,9 +74,13 @@ class AnswerRoutes:
             return message_page("Too many requests", exc.message, 429)
         except NotFound as exc:
             return await self._closed(given.token, exc, status=409)
-        fields = _fields(body)
+        fields, files = (_fields(body), []) if boundary is None else read_multipart(body, boundary)
         try:
             with acting(link.person, via="link"):
+                fields = await self._with_files(link, entry, fields, files)
+                if (changed := edited(fields)) is not None:
+                    # A list has one item more or less; nothing was answered.
+                    return question_page(entry, link.person, changed)
                 await self._send(link, entry, fields)
         except Invalid as exc:
             problems = [f"{finding.path}: {finding.message}" for finding in exc.findings] or [exc.message]
@@ -77,18 +88,33 @@ class AnswerRoutes:
         except NotAllowed as exc:
             return message_page("You cannot answer", exc.message, 403)
         except (Conflict, NotFound) as exc:
-            return message_page("Already closed", exc.message, 409)
-        if entry.waiting_for.human_task is None:
+            return await self._conflict(link, exc)
+        if entry.waiting_for.kind != "person":
             return message_page("Thank you", "Your answer was recorded. You can close this page.")
         # Reloading the page must not send the answer again.
         # Relative to this address: a proxy may have removed a path of `public_url`.
         return RedirectResponse(given.token, 303, HEADERS)
 
+    async def _with_files(
+        self, link: AnswerLink, entry: InboxEntry, fields: Mapping[str, str], files: Sequence[SentFile]
+    ) -> dict[str, str]:
+        """The fields, with what became of the files: they are kept if the form is shown again."""
+        found = dict(fields)
+        if files and (entry.form is None or not SchemaFormPage(entry.form).has_files):
+            raise Invalid("The form has no field for a file.")
+        for file in files:
+            stored = await self._services.answer_files.put(
+                link.item, file.name, file.media_type, file.content, by=link.person
+            )
+            found[uploaded_field(file.field)] = encode(stored).decode()
+        return found
+
     async def _send(self, link: AnswerLink, entry: InboxEntry, fields: Mapping[str, str]) -> None:
-        if entry.waiting_for.human_task is None:
+        if entry.waiting_for.kind != "person":
             text = fields.get("text", "")
             if not text.strip():
                 raise Invalid("The answer is empty.")
+            await self._services.human_task_answers.check_reply(link.run_id, link.step, by=link.person)
             await self._services.runs.reply(link.run_id, link.step, ReplyMessage(text=text), link.item)
             return
         data: JsonObject | UnsetType = UNSET
@@ -104,6 +130,15 @@ class AnswerRoutes:
             by=link.person,
             item=link.item,
         )
+
+    async def _conflict(self, link: AnswerLink, error: Conflict | NotFound) -> Response:
+        """Another person works on it, or it is closed."""
+        try:
+            task = (await self._services.inbox.get(link.item)).waiting_for.human_task
+        except NotFound:
+            task = None
+        claimed = task is not None and task.claimed_by not in (None, link.person)
+        return message_page("Another person works on it" if claimed else "Already closed", error.message, 409)
 
     async def _closed(self, token: str, error: NotFound, status: int = 200) -> Response:
         """Of a question that is closed: who answered it."""
@@ -156,7 +191,7 @@ def answer_operations(services: Services) -> list[Operation]:
         ),
         operation(
             f"POST {one}", routes.answer, AnswerParameters, name="answer_by_link", tag="inbox",
-            body=Body({"type": "object"}, media_types=(FORM,)),
+            body=Body({"type": "object"}, media_types=(FORM, FILES)),
             responses={
                 200: page, 303: ResponseSpec("The answer was recorded."), 403: page, 404: page, 409: page, 422: page,
                 429: page,

@@ -195,11 +195,16 @@ class RunControlRoutes:
                 )
         if not reply:
             raise Invalid("The reply is empty.", fix="Send at least one of text, data or parts.")
+        await self._check_person(run_id, step)
         await self._runs.reply(run_id, step, ReplyMessage(**reply), item)
+
+    async def _check_person(self, run_id: RunId, step: str) -> None:
+        await self._services.human_task_answers.check_reply(run_id, step, by=current_actor())
 
     async def resolve(self, request: Request, given: StepParameters) -> Response:
         """Resolve a call whose outcome is unknown."""
         asked = convert(decode_object(await self._body(request)), ResolveRequest)
+        await self._check_person(RunId(given.run), given.step)
         await self._runs.resolve(RunId(given.run), given.step, asked.outcome, asked.output)
         return await self._accepted(RunId(given.run))
 

@@ -29,22 +29,24 @@ def demo(
     """
     Run a demo with four small agents.
 
-    Starts Trunkline and the agents on free ports with a temporary data folder, runs a workflow that calls them, and
-    removes everything.
+    Starts Trunkline and the agents on free ports with a temporary data folder, runs a workflow that calls them and one
+    that asks a person, and removes everything. It answers by itself.
 
     Parameters
     ----------
     keep
         Keep the demo running until Ctrl-C.
     url
-        URL of a running Trunkline to use. It must be allowed to call agents on this machine. The workflow and the run
-        stay there.
+        URL of a running Trunkline to use. It must be allowed to call agents on this machine. The workflows and the
+        runs stay there.
     """
     # With --json, stdout has only the run.
     output = redirect_stdout(sys.stderr) if json else nullcontext()
     try:
         with output, processes.sigterm_as_exit(), walkthrough.demo_system(url) as client:
             run = walkthrough.run_demo(client)
+            if run["status"] == "COMPLETED":
+                walkthrough.run_approval(client, run)
             walkthrough.print_next_steps(run, client.url if keep else None)
             if keep:
                 note(walkthrough.where_to_look(run, client.url))

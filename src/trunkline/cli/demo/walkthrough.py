@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 
 WORKFLOW = "workflow.yaml"
 INPUT: JsonObject = {"topic": "tidal power", "language": "en"}
+APPROVAL = "approval.yaml"
+ASKING_STEP = "approve"
+ANSWER: JsonObject = {
+    "answer": "approve",
+    "data": {"headline": "Tidal power works"},
+    "comment": "Well written",
+}
 # The step whose wire is shown: one request, one answer.
 SHOWN_STEP = "research"
 
@@ -91,8 +98,27 @@ def run_demo(client: Client) -> RunResource:
     return run
 
 
-def workflow_text() -> bytes:
-    return files("trunkline.cli.demo").joinpath(WORKFLOW).read_bytes()
+def run_approval(client: Client, report: RunResource) -> RunResource:
+    """A workflow that asks a person, and the answer, which the demo gives itself."""
+    saved, _ = client.save_workflow(workflow_text(APPROVAL))
+    print_now(f"\nThe workflow {saved['name']} asks a person before it publishes the result:\n")
+    given: JsonObject = {"topic": INPUT["topic"], "report": report["output"]}
+    run_id = client.execute(saved["name"], given)["id"]
+    follow_run(client, run_id, show="nothing")
+    task = client.waiting_step(run_id, ASKING_STEP)
+    program, _ = commands_of_this_program()
+    print_now(f"\n  {task.get('title')}")
+    print_now(f"  To answer: {program} inbox answer {run_id} {ASKING_STEP}, or the inbox of the web UI")
+    print_now(f"  The demo answers for you: {ANSWER['answer']}, {ANSWER['comment']}\n")
+    client.reply(run_id, ASKING_STEP, {**ANSWER, "item": task["id"]})
+    run = follow_run(client, run_id, show=progress_for_people())
+    print_now("")
+    print_steps(run["steps"])
+    return run
+
+
+def workflow_text(name: str = WORKFLOW) -> bytes:
+    return files("trunkline.cli.demo").joinpath(name).read_bytes()
 
 
 def how_to_go_on(run: RunResource, url: str | None) -> Mapping[str, str]:

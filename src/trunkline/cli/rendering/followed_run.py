@@ -323,6 +323,14 @@ def _inner_run_continued(step: FollowedStep, _data: JsonObject, _at: datetime | 
     return "continued"
 
 
+def _claimed(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    return f"was claimed by {data.get('by')}"
+
+
+def _released(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    return f"was released by {data.get('by')}"
+
+
 def _replied(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "RUNNING", ""
     return "received its reply"
@@ -412,6 +420,8 @@ _STEP_EVENTS: dict[str, StepEventText] = {
     "StepAnswered": _answered,
     "StepEscalated": _escalated,
     "StepContinued": _inner_run_continued,
+    "StepClaimed": _claimed,
+    "StepReleased": _released,
     "StepReplied": _replied,
     "StepRepairRequested": _repair_requested,
     "StepOutcomeUnknown": _outcome_unknown,

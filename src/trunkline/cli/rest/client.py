@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 from trunkline.cli.failures import ServerUnreachable
 from trunkline.cli.rest.calls import API, FLEET_SECONDS, YAML_TYPE, Page, segment
 from trunkline.cli.rest.http_client import RestRequest, read_json, with_query
+from trunkline.cli.rest.inbox_calls import InboxCalls
 from trunkline.cli.rest.job_calls import JobCalls
 from trunkline.cli.rest.subscription_calls import SubscriptionCalls
 from trunkline.cli.rest.trigger_calls import EventCalls, TriggerCalls
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from trunkline.api.resources.agents.test_calls import TestCallResult
     from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
     from trunkline.api.resources.exchanges import ExchangeResource
-    from trunkline.api.resources.inbox import AnswerLinkResource, InboxItemResource
     from trunkline.api.resources.push_configs import PushConfigResource
     from trunkline.api.resources.runs import (
         EventResource,
@@ -71,7 +71,7 @@ class WaitOver(Exception):
     """The time to wait is up; the run goes on."""
 
 
-class Client(EventCalls, JobCalls, SubscriptionCalls, TriggerCalls):
+class Client(EventCalls, InboxCalls, JobCalls, SubscriptionCalls, TriggerCalls):
     """One server's API."""
 
     # Agents
@@ -278,22 +278,6 @@ class Client(EventCalls, JobCalls, SubscriptionCalls, TriggerCalls):
 
     def delete_push_config(self, run_id: str, config: str) -> None:
         self._send("DELETE", f"/runs/{segment(run_id)}/push-configs/{segment(config)}")
-
-    def inbox(
-        self, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[InboxItemResource]:
-        """The oldest first."""
-        return cast("Page[InboxItemResource]", self._list("/inbox", query, limit, cursor))
-
-    def create_answer_link(self, item_id: str, body: JsonObject) -> AnswerLinkResource:
-        return cast("AnswerLinkResource", self._send("POST", f"/inbox/{segment(item_id)}/links", body).value)
-
-    def inbox_item(self, item_id: str) -> InboxItemResource:
-        return cast("InboxItemResource", self.get(f"{API}/inbox/{segment(item_id)}"))
-
-    def waiting_step(self, run_id: str, step: str) -> InboxItemResource:
-        """The item that this step is at present."""
-        return cast("InboxItemResource", self.get(f"{API}/inbox/{segment(f'{run_id}.{step}')}"))
 
     # Dead letters
 

@@ -31,8 +31,8 @@ from trunkline.machine.events import (
 from trunkline.machine.evolve import has_item_contexts
 from trunkline.machine.inputs import CandidatesFound, ReplyOverdue, StepDeadlinePassed
 from trunkline.machine.retry import is_answered
-from trunkline.machine.state import StepState, WaitingFor
-from trunkline.machine.steps import repair, routing
+from trunkline.machine.state import HumanTask, StepState, WaitingFor
+from trunkline.machine.steps import human_tasks, repair, routing
 from trunkline.machine.steps.failure import fail, fail_attempt, outcome_unknown
 from trunkline.machine.steps.step_input import read_input
 from trunkline.machine.steps.timers import cancel_wait_timer, reply_timer
@@ -46,7 +46,7 @@ from trunkline.messages import (
     StepError,
     decode_caller_message,
 )
-from trunkline.workflow import CompiledStep, format_duration
+from trunkline.workflow import CompiledStep, ExpressionError, format_duration
 
 _replies: msgspec.json.Decoder[ReplyMessage] = msgspec.json.Decoder(ReplyMessage)
 
@@ -55,6 +55,8 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """Calls the agent, for the first time or again."""
     text = read_input(turn, plan, step)
     if text is None:
+        return
+    if plan.questions is not None and _question_rules(turn, plan, step) is None:
         return
     if plan.definition.is_routed and routing.needs_choice(plan, step) and not routing.begin(turn, plan, step):
         return
@@ -214,6 +216,8 @@ def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentR
                 )
             )
         case "error":
+            # A person may be finding out what became of the call.
+            cancel_wait_timer(turn, step)
             assert result.error is not None, "an error result carries its error"  # noqa: S101 - the codec's invariant
             fail_attempt(turn, plan, step, result, result.error)
         case "working":
@@ -241,10 +245,21 @@ def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentR
 def _ask_person(
     turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, question: Question
 ) -> None:
+    rules = None
+    if plan.questions is not None:
+        rules = _question_rules(turn, plan, step)
+        if rules is None:
+            turn.add_effect(StopTask(result.task_id, step.attempts))
+            return
     timeout = plan.definition.reply_timeout or turn.reply_timeout
     until = None if timeout is None else after(turn.now, timeout)
     waiting = WaitingFor(
-        kind=question.kind, text=question.text, until=until, data=question.data, since=turn.now
+        kind=question.kind,
+        text=question.text,
+        until=until,
+        data=question.data,
+        since=turn.now,
+        human_task=rules,
     )
     turn.record(
         StepWaiting(
@@ -254,6 +269,27 @@ def _ask_person(
     if until is not None:
         overdue = ReplyOverdue(step.name, step.attempts, step.replies)
         turn.add_effect(StartTimer(reply_timer(step), until, overdue))
+    if rules is not None:
+        human_tasks.begin(turn, step)
+
+
+def _question_rules(turn: Turn, plan: CompiledStep, step: StepState) -> HumanTask | None:
+    """
+    Whose the agent's questions are; None: the step has failed by it.
+
+    Evaluated before each call, too, so that a mistake in the rules is found before the agent has done any work.
+    """
+    rules = plan.definition.questions
+    if rules is None or plan.questions is None:
+        return None
+    try:
+        value = plan.questions.evaluate(turn.scope_of(step))
+        task = human_tasks.read_rules(value if isinstance(value, dict) else {}, turn.now)
+    except (ExpressionError, ValueError) as exc:
+        message = f"The rules for the agent's questions are wrong: {exc}."
+        fail(turn, plan, step, StepError(code="expression_failed", message=message))
+        return None
+    return msgspec.structs.replace(task, only_assignees=rules.only_assignees)
 
 
 def fail_unanswered(turn: Turn, plan: CompiledStep, step: StepState) -> None:

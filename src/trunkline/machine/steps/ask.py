@@ -1,5 +1,6 @@
 """
-The step kind that asks people (`ask`): a human task, with its assignees, its timers and its answers.
+The step kind that asks people (`ask`): a human task and its answers. Whose it is, and since when, is in
+`human_tasks.py`.
 
 Whether an answer fits the form and the options is checked where it is accepted: both are part of the workflow version
 and never change. Here it is decided whether an answer is in time, and whether there are enough of them.
@@ -9,26 +10,25 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from trunkline.clock import Instant, after, parse_time
+import msgspec
+
+from trunkline.clock import Instant, after
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.machine.effects import StartTimer
-from trunkline.machine.events import Payload, StepAnswered, StepEscalated
-from trunkline.machine.inputs import EscalationDue, PersonAnswered
-from trunkline.machine.state import HumanTask, StepState, WaitingFor
-from trunkline.machine.steps import actions
+from trunkline.machine.events import Payload, StepAnswered
+from trunkline.machine.inputs import PersonAnswered
+from trunkline.machine.state import StepState, WaitingFor
+from trunkline.machine.steps import actions, human_tasks
 from trunkline.machine.steps.failure import fail, fail_without_call
 from trunkline.machine.steps.step_input import read_input
-from trunkline.machine.steps.timers import cancel_wait_timer, escalation_timer
+from trunkline.machine.steps.timers import cancel_wait_timer
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
-from trunkline.workflow import Ask, CompiledStep, format_duration, parse_duration
+from trunkline.workflow import Ask, CompiledStep, format_duration
 
 _NOTHING = b"null"
 # What the expressions of a workflow may yield.
 MAX_TITLE = 10_000
 MAX_TEXT = 100_000
-MAX_NAME = 255
-MAX_ASSIGNEES = 100
 
 
 def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
@@ -44,7 +44,7 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
         return
     actions.begin(turn, plan, step, text)
     actions.wait(turn, step, waiting)
-    _start_escalation(turn, step)
+    human_tasks.begin(turn, step)
 
 
 def _waiting(asked: Json, definition: Ask, now: Instant) -> WaitingFor:
@@ -54,16 +54,15 @@ def _waiting(asked: Json, definition: Ask, now: Instant) -> WaitingFor:
     title, text = _text(asked, "title", MAX_TITLE), _text(asked, "text", MAX_TEXT)
     if title is None:
         raise ValueError("'title' must be a string that is not empty")
-    task = HumanTask(
+    task = msgspec.structs.replace(
+        human_tasks.read_rules(asked, now),
         title=title,
         options=definition.options,
-        assignees=_people(asked.get("assignees", []), "assignees"),
-        due=_due(asked, now),
         required=definition.required,
         exclude_starter=definition.exclude_starter,
-        escalations=_escalations(asked.get("escalate", []), now),
+        only_assignees=definition.only_assignees,
     )
-    timeout = _duration(asked, "timeout")
+    timeout = human_tasks.read_duration(asked, "timeout")
     until = None if timeout is None else after(now, timeout)
     return WaitingFor(kind="person", text=text or title, until=until, since=now, human_task=task)
 
@@ -77,86 +76,26 @@ def _text(asked: JsonObject, key: str, most: int) -> str | None:
     return value
 
 
-def _people(value: Json, key: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) > MAX_ASSIGNEES:
-        raise ValueError(f"'{key}' must be a list of at most {MAX_ASSIGNEES} names")
-    names = [each for each in value if isinstance(each, str) and 1 <= len(each) <= MAX_NAME]
-    if len(names) != len(value):
-        raise ValueError(f"'{key}' must be a list of names with 1 to {MAX_NAME} characters each")
-    return tuple(dict.fromkeys(names))
-
-
-def _duration(asked: JsonObject, key: str) -> timedelta | None:
-    value = asked.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise ValueError(f"'{key}' must be a duration such as 3d, as a string")  # noqa: TRY004 - as above
-    return parse_duration(value)
-
-
-def _due(asked: JsonObject, now: Instant) -> Instant | None:
-    value = asked.get("due")
-    if isinstance(value, str):
-        try:
-            return parse_time(value)
-        except ValueError:
-            # A duration.
-            pass
-    duration = _duration(asked, "due")
-    return None if duration is None else after(now, duration)
-
-
-def _escalations(value: Json, now: Instant) -> tuple[tuple[Instant, tuple[str, ...]], ...]:
-    found: list[tuple[Instant, tuple[str, ...]]] = []
-    for each in value if isinstance(value, list) else []:
-        delay = _duration(each, "after") if isinstance(each, dict) else None
-        if not isinstance(each, dict) or delay is None:
-            raise ValueError("an escalation needs a duration in 'after'")
-        found.append((after(now, delay), _people(each.get("to"), "to")))
-    return tuple(sorted(found, key=lambda escalation: escalation[0]))
-
-
-def _start_escalation(turn: Turn, step: StepState) -> None:
-    """The next one of them, if there is one."""
-    task = None if step.waiting_for is None else step.waiting_for.human_task
-    if task is not None and task.next_escalation is not None:
-        due, _ = task.next_escalation
-        item = EscalationDue(step.name, step.attempts, task.escalated)
-        turn.add_effect(StartTimer(escalation_timer(step, task), due, item))
-
-
-def escalate(turn: Turn, step: StepState, due: EscalationDue) -> None:
-    waiting = _open_task(step, due.attempt)
-    if waiting is None or waiting.human_task is None or waiting.human_task.escalated != due.number:
-        return
-    escalation = waiting.human_task.next_escalation
-    if escalation is not None:
-        turn.record(StepEscalated(step.name, step.attempts, escalation[1]))
-        _start_escalation(turn, step)
-
-
 def apply_answer(turn: Turn, step: StepState, given: PersonAnswered) -> None:
     """The first answer counts, or the first answers, if the task requires several."""
-    waiting = _open_task(step, given.attempt)
+    waiting = human_tasks.open_wait(step, given.attempt)
     if waiting is None or waiting.human_task is None:
         return
     task, answer = waiting.human_task, given.answer
+    if task.claimed_by not in (None, answer.by):
+        return
     if task.required > 1 and (answer.by is None or answer.by in task.answered_by):
         return
     shown = answer.shown()
     turn.record(StepAnswered(step.name, step.attempts, answer.by, answer.answer, Payload(encode(shown))))
     answers: list[Json] = [*task.answers, shown]
     if not task.is_decided_by(answer.answer, len(answers)):
+        if task.claimed_by is not None:
+            human_tasks.list_task(turn, step)
         return
     output: JsonObject = {**shown, "answers": answers} if task.required > 1 else {**shown}
     cancel_wait_timer(turn, step)
     actions.complete(turn, step, encode(output))
-
-
-def _open_task(step: StepState, attempt: int) -> WaitingFor | None:
-    is_open = step.status == "WAITING" and step.attempts == attempt
-    return step.waiting_for if is_open else None
 
 
 def end_wait(turn: Turn, plan: CompiledStep, step: StepState) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.machine.effects import StopAwaitingEvents
+from trunkline.machine.effects import StopAwaitingEvents, UnlistTask
 from trunkline.machine.state import HumanTask, StepState
 from trunkline.machine.turn import Turn
 
@@ -35,20 +35,26 @@ def wait_timer(step: StepState) -> str:
 
 
 def escalation_timer(step: StepState, task: HumanTask) -> str:
-    return f"escalation/{step.name}/{step.attempts}/{task.escalated}"
+    key = f"escalation/{step.name}/{step.attempts}/{task.escalated}"
+    # An agent may ask again at the same attempt.
+    return f"{key}/{step.replies}" if step.replies else key
 
 
 def cancel_wait_timer(turn: Turn, step: StepState) -> None:
-    """Whatever ends the wait: its timer is not to ring, and no event is to come."""
+    """Whatever ends the wait: its timer is not to ring, no event is to come, and no inbox shows it."""
     waiting = step.waiting_for
-    if step.status != "WAITING" or waiting is None or waiting.inside:
+    if waiting is None:
+        return
+    task = waiting.human_task
+    if task is not None:
+        turn.add_effect(UnlistTask(step.name))
+    if step.status != "WAITING" or waiting.inside:
         return
     if waiting.kind == "event":
         turn.add_effect(StopAwaitingEvents(step.name))
         if waiting.data is not None:
             # What it has received is free for the next step, or its next attempt.
             turn.state.taken_events = None
-    task = waiting.human_task
     if task is not None and task.next_escalation is not None:
         turn.cancel_timer(escalation_timer(step, task))
     if waiting.until is None:

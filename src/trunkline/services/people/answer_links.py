@@ -23,7 +23,8 @@ from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Conflict, Finding, Invalid, NotFound, TooManyRequests
 from trunkline.ids import RunId, question_id
 from trunkline.services.operations.audit_log import audit_entry
-from trunkline.services.runs.inbox import Inbox
+from trunkline.services.people.groups import PeopleGroups
+from trunkline.services.runs.inbox import Inbox, parse_item_id
 from trunkline.stores.base import Store
 
 ANSWER_PATH = "/answer"
@@ -60,12 +61,8 @@ _links = msgspec.json.Decoder(AnswerLink)
 
 def link_to(item: str, person: str, expires_at: Instant) -> AnswerLink | None:
     """`item`: as the inbox names it; None: it names nothing."""
-    run_id, _, rest = item.partition(".")
-    place, _, replies = rest.rpartition(".")
-    step, _, attempts = place.rpartition(".")
-    if not step or not attempts.isdecimal() or not replies.isdecimal():
-        return None
-    return AnswerLink(RunId(run_id), step, int(attempts), int(replies), person, expires_at)
+    key = parse_item_id(item)
+    return None if key is None else AnswerLink(*key, person, expires_at)
 
 
 class AnswerTokens:
@@ -98,18 +95,30 @@ def _token(key: bytes, content: bytes) -> str:
 
 class AnswerLinks:
     def __init__(
-        self, store: Store, inbox: Inbox, tokens: AnswerTokens, clock: Clock, *, public_url: str | None
+        self,
+        store: Store,
+        inbox: Inbox,
+        tokens: AnswerTokens,
+        clock: Clock,
+        groups: PeopleGroups,
+        *,
+        public_url: str | None,
     ) -> None:
         self._store = store
         self._inbox = inbox
         self._tokens = tokens
         self._clock = clock
+        self._groups = groups
         self._public_url = public_url
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     async def create(self, item: str, person: str, lifetime: timedelta = DEFAULT_LIFETIME) -> AnswerLink:
         """A link for an open question. Raises `NotFound`, `Conflict` and `Invalid`."""
         _check(person, lifetime)
+        if self._groups.is_group(person):
+            # Everyone of the group could answer in the name of the others.
+            message = f"{person!r} is a group; create a link for each of its people"
+            raise Invalid(f"person: {message}.", findings=[Finding(path="person", message=message)])
         entry = await self._inbox.get(item)
         if entry.waiting_for.kind not in _ANSWERED_BY_LINK:
             raise Conflict(

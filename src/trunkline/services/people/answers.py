@@ -7,26 +7,32 @@ step. Replies to the questions of agents are not dealt with here (`services/runs
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from trunkline.clock import Clock, Instant, rfc3339
-from trunkline.errors import Conflict, Finding, Invalid, NotAllowed
+from trunkline.errors import Conflict, Finding, Invalid
 from trunkline.id_generation import new_id
 from trunkline.ids import RunId, question_id
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.machine.inputs import PersonAnswer, PersonAnswered
 from trunkline.machine.state import HumanTask, StepState
 from trunkline.services.operations.audit_log import audit_entry
+from trunkline.services.people.files import file_findings
+from trunkline.services.people.groups import PeopleGroups
+from trunkline.services.people.rights import check_person, claimed
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import QueuedInput, RunRecord
+from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.workflow import CompiledStep
 
 MAX_ANSWER = 10_000
 MAX_COMMENT = 10_000
-# An executor applies an answer at once. If none runs, the answer is stored all the same.
+# An executor applies an input at once. If none runs, it is stored all the same.
 _LOOKS = 10
 _SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -40,11 +46,19 @@ class GivenAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HumanTaskAnswers:
-    def __init__(self, queries: RunQueries, workflows: Workflows, intake: Intake, clock: Clock) -> None:
+    def __init__(
+        self,
+        queries: RunQueries,
+        workflows: Workflows,
+        intake: Intake,
+        clock: Clock,
+        groups: PeopleGroups,
+    ) -> None:
         self._queries = queries
         self._workflows = workflows
         self._intake = intake
         self._clock = clock
+        self._groups = groups
 
     async def is_human_task(self, run_id: RunId, step: str) -> bool:
         """Whether the step asks people, and not an agent. Raises `NotFound`."""
@@ -64,8 +78,9 @@ class HumanTaskAnswers:
         plan = await self._plan(record, step)
         now = self._clock.now()
         task = _open_task(record, state, item, now)
-        _check_person(record, state, task, by)
-        data = _checked(plan, task, given)
+        check_person(record, state, task, by, self._groups)
+        _not_answered_by(record, state, task, by)
+        data = _checked(run_id, plan, task, given)
         answer = PersonAnswer(
             at=now, by=by, answer=given.answer, data=msgspec.Raw(encode(data)), comment=given.comment
         )
@@ -73,16 +88,48 @@ class HumanTaskAnswers:
             run_id, f"answer/{new_id()}", PersonAnswered(step, state.attempts, answer), is_once=True
         )
         audit = audit_entry("run", "answer", run_id, who=by, step=step, answer=given.answer)
-        with self._queries.watch(run_id) as watch:
-            await self._intake.put(queued, audit)
-            for _ in range(_LOOKS):
-                record, now_state = await self._queries.find_step(run_id, step)
-                if _is_applied(record, now_state, state.attempts, answer.shown()):
-                    return
-                await watch.changed(_SECONDS_BETWEEN_LOOKS)
+        shown = answer.shown()
+        await put_and_watch(
+            self._queries,
+            self._intake,
+            queued,
+            audit,
+            step,
+            lambda now_state: _is_applied(record, now_state, state.attempts, shown),
+        )
+
+    async def check_reply(self, run_id: RunId, step: str, *, by: str | None) -> None:
+        """Whether this person may answer the agent's question, or say what became of the call. Raises as `answer`."""
+        record, state = await self._queries.find_step(run_id, step)
+        task = None if state.waiting_for is None else state.waiting_for.human_task
+        if task is not None:
+            check_person(record, state, task, by, self._groups)
 
     async def _plan(self, record: RunRecord, step: str) -> CompiledStep:
         return (await self._workflows.compiled_for(record)).plan(step)
+
+
+async def put_and_watch(
+    queries: RunQueries,
+    intake: Intake,
+    queued: QueuedInput,
+    audit: NewAuditEntry,
+    step: str,
+    is_applied: Callable[[StepState], bool],
+) -> bool:
+    """
+    Durable when it returns; False: no executor has applied it within ten seconds.
+
+    `is_applied`: by the step as it is now. It may raise what the caller gets.
+    """
+    with queries.watch(queued.run_id) as watch:
+        await intake.put(queued, audit)
+        for _ in range(_LOOKS):
+            _, state = await queries.find_step(queued.run_id, step)
+            if is_applied(state):
+                return True
+            await watch.changed(_SECONDS_BETWEEN_LOOKS)
+    return False
 
 
 def _open_task(record: RunRecord, state: StepState, item: str | None, now: Instant) -> HumanTask:
@@ -134,28 +181,16 @@ def _output(state: StepState) -> Json:
         return None
 
 
-def _check_person(record: RunRecord, state: StepState, task: HumanTask, by: str | None) -> None:
-    place = f"step {state.name} of run {record.id}"
-    if by is None and (task.required > 1 or task.exclude_starter):
-        rule = f"needs the answers of {task.required} people" if task.required > 1 else "excludes the starter"
-        raise NotAllowed(
-            f"The task of {place} {rule}, but the request does not say who answers.",
-            fix="Send the answer with an API key.",
-        )
-    if task.exclude_starter and by == record.started_by:
-        raise NotAllowed(
-            f"The task of {place} cannot be answered by {by}, who started the run.",
-            fix="Ask another person to answer.",
-        )
+def _not_answered_by(record: RunRecord, state: StepState, task: HumanTask, by: str | None) -> None:
     if task.required > 1 and by in task.answered_by:
         raise Conflict(
-            f"The task of {place} was answered by {by} before. It needs the answers of {task.required} different "
-            "people.",
+            f"The task of step {state.name} of run {record.id} was answered by {by} before. It needs the answers of "
+            f"{task.required} different people.",
             fix="Ask another person to answer.",
         )
 
 
-def _checked(plan: CompiledStep, task: HumanTask, given: GivenAnswer) -> Json:
+def _checked(run_id: RunId, plan: CompiledStep, task: HumanTask, given: GivenAnswer) -> Json:
     """The data of an allowed answer."""
     findings = [*_answer_findings(task, given), *_length_findings(given)]
     data: Json = None
@@ -164,6 +199,8 @@ def _checked(plan: CompiledStep, task: HumanTask, given: GivenAnswer) -> Json:
     elif not isinstance(given.data, UnsetType):
         data = given.data
         findings += plan.form.check(data)
+        if not findings and plan.definition.ask is not None and plan.definition.ask.form is not None:
+            findings += file_findings(plan.definition.ask.form, data, run_id)
     elif plan.form.check({}):
         findings.append(Finding(path="data", message="is missing; the task has a form"))
     else:
@@ -206,6 +243,8 @@ def _is_applied(record: RunRecord, state: StepState, attempt: int, shown: JsonOb
             return True
         if task is not None and shown["by"] in task.answered_by:
             raise _closed(record, state)
+        if task is not None and task.claimed_by not in (None, shown["by"]):
+            raise claimed(record, state, task)
         return False
     output = _output(state)
     if isinstance(output, dict):

@@ -50,6 +50,8 @@ _TEXTS: dict[str, str] = {
     "StepAnswered": "A person answered the task.",
     "StepEscalated": "The task was escalated: it was not answered in time.",
     "StepContinued": "The child run of the step continues.",
+    "StepClaimed": "{by} claimed the task.",
+    "StepReleased": "{by} released the task.",
     "StepReplied": "A person replied.",
     "StepRepairRequested": "The agent was asked to correct its output, which does not match the schema.",
     "StepOutcomeUnknown": "The outcome of the call is unknown.",

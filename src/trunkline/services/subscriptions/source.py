@@ -19,6 +19,7 @@ from trunkline.services.callbacks.sources import (
     signed_headers,
 )
 from trunkline.services.people.answer_links import ANSWER_PATH, DEFAULT_LIFETIME, AnswerTokens, link_to
+from trunkline.services.people.groups import PeopleGroups
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.subscriptions.definition import SubscriptionDefinition, subscription_from_canonical
 from trunkline.services.subscriptions.reporter import subscription_of
@@ -73,10 +74,13 @@ class SubscriptionCallbacks:
 class DeliveryRequests:
     """Makes the request of a delivery."""
 
-    def __init__(self, secrets: Secrets, tokens: AnswerTokens, public_url: str | None) -> None:
+    def __init__(
+        self, secrets: Secrets, tokens: AnswerTokens, groups: PeopleGroups, public_url: str | None
+    ) -> None:
         """`public_url`: where answer links lead; None: there are none."""
         self._secrets = secrets
         self._tokens = tokens
+        self._groups = groups
         self._public_url = public_url
 
     async def request(
@@ -108,8 +112,8 @@ class DeliveryRequests:
             return delivery.event
         until = after(delivery.created_at, DEFAULT_LIFETIME)
         links: JsonObject = {}
-        for person in assignees:
-            link = None if delivery.run_id is None else link_to(str(question["item"]), str(person), until)
+        for person in self._groups.people(map(str, assignees)):
+            link = None if delivery.run_id is None else link_to(str(question["item"]), person, until)
             if link is not None:
                 links[link.person] = f"{self._public_url}{ANSWER_PATH}/{self._tokens.token_of(link)}"
         return encode({**event, "data": {**question, "links": links}})

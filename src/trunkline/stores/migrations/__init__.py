@@ -55,6 +55,7 @@ REVISIONS = (
     "0026",
     "0027",
     "0028",
+    "0029",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

@@ -1059,3 +1059,49 @@ CREATE INDEX ix_jobs_finished_at ON jobs (finished_at);
 
 UPDATE alembic_version SET version_num='0028' WHERE alembic_version.version_num = '0027';
 
+-- Running upgrade 0028 -> 0029
+
+CREATE TABLE listed_tasks (
+    run_id UUID NOT NULL, 
+    step TEXT COLLATE "C" NOT NULL, 
+    person TEXT COLLATE "C" NOT NULL, 
+    since BIGINT NOT NULL, 
+    due BIGINT, 
+    PRIMARY KEY (run_id, step, person)
+);
+
+COMMENT ON COLUMN listed_tasks.person IS 'Or a group; empty: nobody in particular';
+
+CREATE INDEX ix_listed_tasks_person ON listed_tasks (person, since, run_id, step);
+
+CREATE INDEX ix_listed_tasks_person_due ON listed_tasks (person, due, run_id, step) WHERE due IS NOT NULL;
+
+CREATE INDEX ix_listed_tasks_due ON listed_tasks (due, run_id, step) WHERE due IS NOT NULL;
+
+CREATE TABLE task_comments (
+    run_id UUID NOT NULL, 
+    step TEXT COLLATE "C" NOT NULL, 
+    attempts INTEGER NOT NULL, 
+    replies INTEGER NOT NULL, 
+    number INTEGER NOT NULL, 
+    at BIGINT NOT NULL, 
+    person TEXT, 
+    text TEXT NOT NULL, 
+    PRIMARY KEY (run_id, step, attempts, replies, number)
+);
+
+INSERT INTO listed_tasks(run_id, step, person, since, due)
+    SELECT tasks.run_id, tasks.name, coalesce(people.name, ''), tasks.waiting_since, (tasks.task->>'due')::bigint
+    FROM (
+        SELECT run_id, name, waiting_since, CASE
+            -- No text of PostgreSQL has this character.
+            WHEN strpos(convert_from(waiting_for, 'UTF8'), '\u0000') = 0
+            THEN convert_from(waiting_for, 'UTF8')::json->'human_task'
+        END AS task FROM steps
+        WHERE waiting_kind = 'person' AND status = 'WAITING'
+    ) AS tasks LEFT JOIN LATERAL json_array_elements_text(tasks.task->'assignees') AS people(name) ON true
+    WHERE people.name IS NOT NULL OR tasks.task->>'due' IS NOT NULL
+    ON CONFLICT DO NOTHING;
+
+UPDATE alembic_version SET version_num='0029' WHERE alembic_version.version_num = '0028';
+

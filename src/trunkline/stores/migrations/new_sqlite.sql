@@ -801,3 +801,41 @@ CREATE INDEX ix_jobs_finished_at ON jobs (finished_at);
 
 UPDATE alembic_version SET version_num='0028' WHERE alembic_version.version_num = '0027';
 
+-- Running upgrade 0028 -> 0029
+
+CREATE TABLE listed_tasks (
+    run_id TEXT NOT NULL, 
+    step TEXT NOT NULL, 
+    person TEXT NOT NULL, 
+    since BIGINT NOT NULL, 
+    due BIGINT, 
+    PRIMARY KEY (run_id, step, person)
+);
+
+CREATE INDEX ix_listed_tasks_person ON listed_tasks (person, since, run_id, step);
+
+CREATE INDEX ix_listed_tasks_person_due ON listed_tasks (person, due, run_id, step) WHERE due IS NOT NULL;
+
+CREATE INDEX ix_listed_tasks_due ON listed_tasks (due, run_id, step) WHERE due IS NOT NULL;
+
+CREATE TABLE task_comments (
+    run_id TEXT NOT NULL, 
+    step TEXT NOT NULL, 
+    attempts INTEGER NOT NULL, 
+    replies INTEGER NOT NULL, 
+    number INTEGER NOT NULL, 
+    at BIGINT NOT NULL, 
+    person TEXT, 
+    text TEXT NOT NULL, 
+    PRIMARY KEY (run_id, step, attempts, replies, number)
+);
+
+INSERT OR IGNORE INTO listed_tasks(run_id, step, person, since, due)
+    SELECT steps.run_id, steps.name, coalesce(people.value, ''), steps.waiting_since,
+        json_extract(CAST(steps.waiting_for AS TEXT), '$.human_task.due')
+    FROM steps LEFT JOIN json_each(CAST(steps.waiting_for AS TEXT), '$.human_task.assignees') AS people
+    WHERE steps.waiting_kind = 'person' AND steps.status = 'WAITING' AND (people.value IS NOT NULL
+        OR json_extract(CAST(steps.waiting_for AS TEXT), '$.human_task.due') IS NOT NULL);
+
+UPDATE alembic_version SET version_num='0029' WHERE alembic_version.version_num = '0028';
+

@@ -105,6 +105,18 @@ PUSH_CONFIGS = TransferTable(
     order=("run_id", "id"),
     uuids=frozenset({"run_id"}),
 )
+LISTED_TASKS = TransferTable(
+    name="listed_tasks",
+    columns=("run_id", "step", "person", "since", "due"),
+    order=("run_id", "step", "person"),
+    uuids=frozenset({"run_id"}),
+)
+TASK_COMMENTS = TransferTable(
+    name="task_comments",
+    columns=("run_id", "step", "attempts", "replies", "number", "at", "person", "text"),
+    order=("run_id", "step", "attempts", "replies", "number"),
+    uuids=frozenset({"run_id"}),
+)
 EVENTS = TransferTable(
     name="events",
     columns=("id", "run_id", "seq", "type", "at", "data"),
@@ -250,6 +262,7 @@ DELIVERIES = TransferTable(
 # In the order in which they are copied.
 TABLES = (
     AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, SCHEMAS, RUNS, RUN_LABELS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, PUSH_CONFIGS,
+    LISTED_TASKS, TASK_COMMENTS,
     EVENTS, INBOX, TIMERS, RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX,
     AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT, TRIGGERS, FIRINGS, TRIGGER_TOPICS, PENDING_FIRINGS,
     CALLBACK_QUEUES, CALLBACKS, SUBSCRIPTIONS, DELIVERIES,

@@ -35,6 +35,7 @@ from trunkline.stores.postgres.tables.automation.received_events import Postgres
 from trunkline.stores.postgres.tables.automation.start_queue import PostgresStartQueueReads
 from trunkline.stores.postgres.tables.automation.subscriptions import PostgresSubscriptionReads
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerReads
+from trunkline.stores.postgres.tables.human_tasks import PostgresHumanTaskReads
 from trunkline.stores.postgres.tables.keys_and_secrets import PostgresKeyReads, PostgresSecretReads
 from trunkline.stores.postgres.tables.messaging import PostgresDeadLetterReads, PostgresExchangeReads
 from trunkline.stores.postgres.tables.operations import (
@@ -74,6 +75,7 @@ class PostgresStore:
         self.published_tasks = PostgresPublishedTaskReads(pool, now)
         self.received_events = PostgresReceivedEventReads(pool, now)
         self.callbacks = PostgresCallbackReads(pool, now)
+        self.human_tasks = PostgresHumanTaskReads(pool, now)
         self.push_configs = PostgresPushConfigReads(pool, now)
         self.subscriptions = PostgresSubscriptionReads(pool, now)
         self.exchanges = PostgresExchangeReads(pool, now)

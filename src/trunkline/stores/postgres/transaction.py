@@ -27,6 +27,7 @@ from trunkline.stores.postgres.tables.automation.start_queue import PostgresStar
 from trunkline.stores.postgres.tables.automation.subscriptions import PostgresSubscriptionWrites
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerWrites
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
+from trunkline.stores.postgres.tables.human_tasks import PostgresHumanTaskWrites
 from trunkline.stores.postgres.tables.input_queue import PostgresInputQueue, PostgresTimerWrites
 from trunkline.stores.postgres.tables.keys_and_secrets import PostgresKeyWrites, PostgresSecretWrites
 from trunkline.stores.postgres.tables.messaging import (
@@ -97,6 +98,10 @@ class PostgresTransaction:
     @property
     def published_tasks(self) -> PostgresPublishedTaskWrites:
         return PostgresPublishedTaskWrites(self._db, self.now)
+
+    @property
+    def human_tasks(self) -> PostgresHumanTaskWrites:
+        return PostgresHumanTaskWrites(self._db, self.now)
 
     @property
     def push_configs(self) -> PostgresPushConfigWrites:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -11,6 +11,7 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.machine.state import NO_DETAILS, CallDetails, ParentStep, StepState, WaitingFor
 from trunkline.messages import StepError, TraceContext
+from trunkline.stores.port.human_tasks import ListedTask, TaskComment
 from trunkline.stores.port.runs import NewRun, RunRecord, Transition, WaitingStep, WaitPosition
 from trunkline.stores.port.workflows import SavedSchema, WorkflowVersion
 from trunkline.stores.rows import Row, Value
@@ -251,3 +252,21 @@ def waiting_step(row: Row) -> WaitingStep:
         protocol=protocol,
         waiting_for=_waits.decode(waiting_for),
     )
+
+
+# Of a task that is in the inbox of nobody in particular. No person has this name.
+NOBODY = ""
+
+
+def listed_values(tasks: Sequence[ListedTask]) -> list[tuple[RunId, str, str, Instant, Instant | None]]:
+    """Run id, step, person, since, due."""
+    return [
+        (task.run_id, task.step, person, task.since, task.due)
+        for task in tasks
+        for person in dict.fromkeys(task.people or (NOBODY,))
+    ]
+
+
+def task_comment(row: Row) -> TaskComment:
+    at, by, text = row
+    return TaskComment(at=at, by=by, text=text)

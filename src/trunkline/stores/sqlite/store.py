@@ -42,6 +42,7 @@ from trunkline.stores.sqlite.tables.automation.received_events import SqliteRece
 from trunkline.stores.sqlite.tables.automation.start_queue import SqliteStartQueueReads
 from trunkline.stores.sqlite.tables.automation.subscriptions import SqliteSubscriptionReads
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerReads
+from trunkline.stores.sqlite.tables.human_tasks import SqliteHumanTaskReads
 from trunkline.stores.sqlite.tables.keys_and_secrets import SqliteKeyReads, SqliteSecretReads
 from trunkline.stores.sqlite.tables.messaging import SqliteDeadLetterReads, SqliteExchangeReads
 from trunkline.stores.sqlite.tables.operations import SqliteAuditReads, SqliteBacklogReads, SqliteProcessReads
@@ -73,6 +74,7 @@ class SqliteStore:
         self.published_tasks = SqlitePublishedTaskReads(reader, clock)
         self.received_events = SqliteReceivedEventReads(reader, clock)
         self.callbacks = SqliteCallbackReads(reader, clock)
+        self.human_tasks = SqliteHumanTaskReads(reader, clock)
         self.push_configs = SqlitePushConfigReads(reader, clock)
         self.subscriptions = SqliteSubscriptionReads(reader, clock)
         self.exchanges = SqliteExchangeReads(reader, clock)

@@ -31,6 +31,7 @@ from trunkline.stores.sqlite.tables.automation.start_queue import SqliteStartQue
 from trunkline.stores.sqlite.tables.automation.subscriptions import SqliteSubscriptionWrites
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerWrites
 from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
+from trunkline.stores.sqlite.tables.human_tasks import SqliteHumanTaskWrites
 from trunkline.stores.sqlite.tables.input_queue import SqliteInputQueue, SqliteTimerWrites
 from trunkline.stores.sqlite.tables.keys_and_secrets import SqliteKeyWrites, SqliteSecretWrites
 from trunkline.stores.sqlite.tables.messaging import (
@@ -112,6 +113,10 @@ class SqliteTransaction:
     @property
     def published_tasks(self) -> SqlitePublishedTaskWrites:
         return SqlitePublishedTaskWrites(self._db, self.now)
+
+    @property
+    def human_tasks(self) -> SqliteHumanTaskWrites:
+        return SqliteHumanTaskWrites(self._db, self.now)
 
     @property
     def push_configs(self) -> SqlitePushConfigWrites:

@@ -66,6 +66,22 @@ class Escalation(Struct, frozen=True):
     to: str | tuple[str, ...]
 
 
+class TaskRules(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Whose the questions of a step's agent are, and until when."""
+
+    # As for `ask`.
+    assignees: str | tuple[str, ...] = ()
+    only_assignees: bool = False
+    due: str | None = None
+    escalate: tuple[Escalation, ...] = ()
+
+    @property
+    def template(self) -> JsonObject:
+        """What is evaluated when the agent is called, and when it asks."""
+        written = _as_json(self)
+        return {key: written[key] for key in ("assignees", "due", "escalate") if key in written}
+
+
 class Ask(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Gives people a task, and waits for their answer."""
 
@@ -86,6 +102,8 @@ class Ask(Struct, frozen=True, omit_defaults=True, kw_only=True):
     required: int = 1
     # Whether the person who started the run cannot answer.
     exclude_starter: bool = False
+    # Whether nobody but the assignees can answer.
+    only_assignees: bool = False
 
     @property
     def template(self) -> JsonObject:

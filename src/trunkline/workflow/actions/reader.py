@@ -35,6 +35,7 @@ CALL_ONLY_KEYS: Mapping[str, str] = MappingProxyType(
         "input": "remove it",
         "timeout": "use 'deadline', which applies to the step as a whole",
         "reply_timeout": "remove it",
+        "questions": "remove it",
         "delivery": "remove it",
         "context": "remove it",
         "message": "remove it",

@@ -5,9 +5,6 @@ from __future__ import annotations
 from trunkline.durations import DURATION_PATTERN
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.workflow.actions.ask import (
-    MAX_ASSIGNEE,
-    MAX_ASSIGNEES,
-    MAX_ESCALATIONS,
     MAX_OPTION,
     MAX_OPTIONS,
     MAX_REQUIRED,
@@ -24,6 +21,7 @@ from trunkline.workflow.actions.reader import (
     MAX_TIME,
     MAX_VALUES,
 )
+from trunkline.workflow.actions.task_rules import MAX_ASSIGNEE, MAX_ASSIGNEES, MAX_ESCALATIONS
 
 # Text with an expression in it: what it yields is checked when the step begins.
 EXPRESSION_PATTERN = r"\$\{"
@@ -51,6 +49,52 @@ def _people(description: str) -> JsonObject:
     }
 
 
+def _rules() -> JsonObject:
+    return {
+        "assignees": _people("The people or groups who should answer."),
+        "due": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_TIME,
+            "description": "A duration, or a time in ISO 8601 with a time zone. Afterwards, the task is overdue. "
+            "It can still be answered.",
+        },
+        "escalate": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_ESCALATIONS,
+            "description": "Adds assignees when the task has not been answered for some time.",
+            "items": {
+                "type": "object",
+                "required": ["after", "to"],
+                "additionalProperties": False,
+                "properties": {
+                    "after": {**_DURATION, "description": "The time since the task was given."},
+                    "to": _people("The people or groups to add."),
+                },
+            },
+        },
+        "only_assignees": {
+            "type": "boolean",
+            "default": False,
+            "description": "Whether only the assignees can answer.",
+        },
+    }
+
+
+def question_rules() -> JsonObject:
+    """Of a step that calls an agent."""
+    return {
+        "type": "object",
+        "description": "Assignees, due time and escalation of the questions that the agent asks.",
+        "examples": [{"assignees": ["support"], "due": "1d"}],
+        "minProperties": 1,
+        "dependentRequired": {"only_assignees": ["assignees"]},
+        "additionalProperties": False,
+        "properties": _rules(),
+    }
+
+
 def _ask() -> JsonObject:
     return {
         "type": "object",
@@ -66,7 +110,7 @@ def _ask() -> JsonObject:
             }
         ],
         "required": ["title"],
-        "dependentRequired": {"on_timeout": ["timeout"]},
+        "dependentRequired": {"on_timeout": ["timeout"], "only_assignees": ["assignees"]},
         "additionalProperties": False,
         "properties": {
             "title": {
@@ -93,29 +137,7 @@ def _ask() -> JsonObject:
                 "items": {"type": "string", "minLength": 1, "maxLength": MAX_OPTION},
                 "description": "The possible answers. Without it, the answer is any text, or is left out.",
             },
-            "assignees": _people("The people or groups who should answer."),
-            "due": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": MAX_TIME,
-                "description": "A duration, or a time in ISO 8601 with a time zone. Afterwards, the task is overdue. "
-                "It can still be answered.",
-            },
-            "escalate": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": MAX_ESCALATIONS,
-                "description": "Adds assignees when the task has not been answered for some time.",
-                "items": {
-                    "type": "object",
-                    "required": ["after", "to"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "after": {**_DURATION, "description": "The time since the task was given."},
-                        "to": _people("The people or groups to add."),
-                    },
-                },
-            },
+            **_rules(),
             "timeout": {**_DURATION, "description": "How long the step waits."},
             "on_timeout": {
                 "enum": [*AFTER_TIMEOUT],

@@ -16,7 +16,7 @@ from trunkline.services.people.answers import MAX_ANSWER, MAX_COMMENT
 
 
 class HumanTaskFields(TypedDict, total=False):
-    """What a step with `ask` has given to people."""
+    """What a step with `ask` has given to people. Items of other kinds have only some of it."""
 
     title: Annotated[str, Meta(description="What the person has to do, in one line.")]
     options: Annotated[Sequence[str], Meta(description="The possible answers. Empty: any text.")]
@@ -27,7 +27,12 @@ class HumanTaskFields(TypedDict, total=False):
     exclude_starter: Annotated[
         bool, Meta(description="Whether the person who started the run cannot answer.")
     ]
+    only_assignees: Annotated[bool, Meta(description="Whether only the assignees can answer.")]
     answers: Annotated[Sequence[JsonValue], Meta(description="The answers so far.")]
+    claimed_by: Annotated[
+        str | None, Meta(description="Who works on it. Other people cannot answer until it is released.")
+    ]
+    claimed_at: Timestamp | None
 
 
 class ReplyRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -77,7 +82,8 @@ class ReplyRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def human_task_fields(waiting: WaitingFor, form: JsonObject | None) -> HumanTaskFields:
-    """Empty if the wait is for something else."""
+    """Empty if the wait is for something else, and has no assignees and no claim."""
     if waiting.human_task is None:
         return {}
-    return cast("HumanTaskFields", {**shown_human_task(waiting.human_task), "form": form})
+    shown = shown_human_task(waiting.human_task)
+    return cast("HumanTaskFields", {**shown, "form": form} if waiting.kind == "person" else shown)

@@ -35,12 +35,12 @@ _COLUMNS_WITHOUT_PAYLOADS = (
     .replace("runs.message", "NULL::bytea")
 )
 # In the words of the indexes of waiting steps. The status: a program of the revision before writes nothing else of it.
-_WAITING = """
-    SELECT steps.waiting_since, steps.run_id::text, steps.name, runs.workflow_id::text, runs.workflow_name,
-        runs.workflow_version, runs.block, steps.attempts, steps.replies, steps.protocol, steps.waiting_for
-    FROM steps JOIN runs ON runs.id = steps.run_id
-    WHERE steps.waiting_since IS NOT NULL AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN')
+IS_WAITING = "steps.waiting_since IS NOT NULL AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN')"
+WAITING_COLUMNS = """
+    steps.waiting_since, steps.run_id::text, steps.name, runs.workflow_id::text, runs.workflow_name,
+    runs.workflow_version, runs.block, steps.attempts, steps.replies, steps.protocol, steps.waiting_for
 """
+_WAITING = f"SELECT {WAITING_COLUMNS} FROM steps JOIN runs ON runs.id = steps.run_id WHERE {IS_WAITING}"  # noqa: S608 - constants
 _COUNT_LABELLED = """
     SELECT count(*) FROM (SELECT 1 FROM run_labels WHERE key = $1 AND value = $2 LIMIT $3) AS labelled
 """
@@ -202,7 +202,7 @@ async def page_of_waiting_steps(
     since, run_id, step = after or (-1, LOWEST_UUID, "")
     first: list[tuple[str, str]] = []
     if workflow is not None:
-        first.append(("steps.waiting_workflow", await _name_of(db, workflow)))
+        first.append(("steps.waiting_workflow", await name_of_workflow(db, workflow)))
     if kind is not None:
         first.append(("steps.waiting_kind", kind))
     # From the place on to the end of its workflow and kind, in the order of the index that begins with those: told of
@@ -224,7 +224,7 @@ def _row(parts: Sequence[str]) -> str:
     return f"({', '.join(parts)})"
 
 
-async def _name_of(db: Session, workflow: str) -> str:
+async def name_of_workflow(db: Session, workflow: str) -> str:
     if as_uuid(workflow) is None:
         return workflow
     row = await db.first("SELECT name FROM workflows WHERE id = $1", workflow)

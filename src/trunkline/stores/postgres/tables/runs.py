@@ -125,6 +125,8 @@ _DELETE = (
     "DELETE FROM published_tasks WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM follow_ups WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM push_configs WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM listed_tasks WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM task_comments WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM run_labels WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM runs WHERE id = ANY($1::uuid[])",
 )

@@ -40,15 +40,17 @@ _COUNT_LABELLED = """
     SELECT count(*) FROM (SELECT 1 FROM run_labels WHERE key = ? AND value = ? LIMIT ?)
 """
 # In the words of the indexes of waiting steps. The status: a program of the revision before writes nothing else of it.
-# CROSS JOIN keeps SQLite from beginning with the runs.
-_WAITING = """
-    SELECT steps.waiting_since, steps.run_id, steps.name, runs.workflow_id, runs.workflow_name, runs.workflow_version,
-        runs.block, steps.attempts, steps.replies, steps.protocol, steps.waiting_for
-    FROM steps CROSS JOIN runs ON runs.id = steps.run_id
-    WHERE steps.waiting_since IS NOT NULL AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN')
+IS_WAITING = "steps.waiting_since IS NOT NULL AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN')"
+WAITING_COLUMNS = """
+    steps.waiting_since, steps.run_id, steps.name, runs.workflow_id, runs.workflow_name, runs.workflow_version,
+    runs.block, steps.attempts, steps.replies, steps.protocol, steps.waiting_for
 """
+# CROSS JOIN keeps SQLite from beginning with the runs.
+_WAITING = f"""
+    SELECT {WAITING_COLUMNS} FROM steps CROSS JOIN runs ON runs.id = steps.run_id WHERE {IS_WAITING}
+"""  # noqa: S608 - constants
 _AFTER = "(steps.waiting_since, steps.run_id, steps.name) > (?, ?, ?)"
-_OF_WORKFLOW = "steps.waiting_workflow = coalesce((SELECT name FROM workflows WHERE id = ?), ?)"
+OF_WORKFLOW = "steps.waiting_workflow = coalesce((SELECT name FROM workflows WHERE id = ?), ?)"
 
 
 def page_of_runs(
@@ -184,7 +186,7 @@ def page_of_waiting_steps(
         conditions.append("steps.waiting_kind = ?")
         values.append(kind)
     if workflow is not None:
-        conditions.append(_OF_WORKFLOW)
+        conditions.append(OF_WORKFLOW)
         values += [workflow, workflow]
     asked = "".join(f" AND {condition}" for condition in conditions)
     page = rows(

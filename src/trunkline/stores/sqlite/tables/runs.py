@@ -143,6 +143,8 @@ _DELETE_RUN = (
     "DELETE FROM published_tasks WHERE run_id = ?",
     "DELETE FROM follow_ups WHERE run_id = ?",
     "DELETE FROM push_configs WHERE run_id = ?",
+    "DELETE FROM listed_tasks WHERE run_id = ?",
+    "DELETE FROM task_comments WHERE run_id = ?",
     "DELETE FROM run_labels WHERE run_id = ?",
     "DELETE FROM runs WHERE id = ?",
 )

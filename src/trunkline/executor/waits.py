@@ -1,7 +1,8 @@
 """
-Waits for events: noted in the transaction that decides them, together with the events that had arrived before.
+Waits of steps: noted in the transaction that decides them.
 
-So an event is never lost between its arrival and the beginning of a wait, whichever of them is committed first.
+Waits for people are noted as the tasks in their inboxes, and waits for events together with the events that had arrived
+before. So an event is never lost between its arrival and the beginning of a wait, whichever of them is committed first.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trunkline.ids import RunId
-from trunkline.machine.effects import AwaitEvents, StopAwaitingEvents
+from trunkline.machine.effects import AwaitEvents, ListTask, StopAwaitingEvents, UnlistTask
 from trunkline.machine.inputs import EventsRead, encode_input
 from trunkline.machine.turn import Turn
 from trunkline.services.events.intake import queued_match
 from trunkline.stores.base import InputsQueued, QueuedInput, Transaction
 from trunkline.stores.port.automation.received_events import EventMatch, EventWait
+from trunkline.stores.port.human_tasks import ListedTask
 
 # Of those that had arrived before a step began to wait: a few are brought at a time, since nearly always the first one
 # is meant, and each is as long as an event may be.
@@ -73,3 +75,29 @@ def _inputs(wait: EventWait, found: Sequence[EventMatch]) -> list[QueuedInput]:
             QueuedInput(wait.run_id, f"events/{wait.step}/{wait.attempt}/{last}", encode_input(read))
         )
     return items
+
+
+async def write_task_lists(tx: Transaction, turns: Sequence[Turn]) -> None:
+    listed: dict[tuple[RunId, str], ListedTask] = {}
+    # The last change counts: a step may ask again in the turn that ends its wait.
+    ended: dict[tuple[RunId, str], None] = {}
+    for turn in turns:
+        for effect in turn.effects:
+            if isinstance(effect, ListTask):
+                place = turn.state.id, effect.step
+                listed[place] = _listed_task(turn.state.id, effect)
+                ended.pop(place, None)
+            elif isinstance(effect, UnlistTask):
+                place = turn.state.id, effect.step
+                ended[place] = None
+                listed.pop(place, None)
+    if ended:
+        await tx.human_tasks.unlist(list(ended))
+    if listed:
+        await tx.human_tasks.list(list(listed.values()))
+
+
+def _listed_task(run_id: RunId, effect: ListTask) -> ListedTask:
+    return ListedTask(
+        run_id=run_id, step=effect.step, people=effect.people, since=effect.since, due=effect.due
+    )
