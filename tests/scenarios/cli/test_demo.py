@@ -55,7 +55,10 @@ def test_the_demo_runs_through_all_four_agents(temporary_folder: Path) -> None:
         ("figures", "1"),
         ("check", "3"),
         ("write", "1"),
+        ("approve", "1"),
+        ("publish", "1"),
     ]
+    assert "approve was answered by a person (approve)" in demo.stdout
     assert '"method": "message/send"' in demo.stdout
     assert "tidal power: a short report" in demo.stdout
     assert list(temporary_folder.iterdir()) == []
