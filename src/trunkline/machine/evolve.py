@@ -411,6 +411,11 @@ def _evolve_route(state: RunState, step: StepState, event: RouteEvent) -> None:
             assert_never(event)
 
 
+def _set_claim(step: StepState, event: StepClaimed | StepReleased, at: Instant) -> None:
+    claim = (event.by, at) if isinstance(event, StepClaimed) else (None, None)
+    step.change_human_task(lambda task: task.claimed(*claim))
+
+
 def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
     state: RunState, step: StepState, event: WorkEvent, at: Instant
 ) -> None:
@@ -487,10 +492,8 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
         case StepContinued():
             step.replies += 1
             _set_status(state, step, "RUNNING")
-        case StepClaimed(_, _, by):
-            step.change_human_task(lambda task: task.claimed(by, at))
-        case StepReleased():
-            step.change_human_task(lambda task: task.claimed(None, None))
+        case StepClaimed() | StepReleased():
+            _set_claim(step, event, at)
         case StepReplied(_, reply):
             step.reply = reply.text
             _set_status(state, step, "PENDING")

@@ -26,7 +26,7 @@ from trunkline.services.events.sources import EventSource
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.people.answer_links import AnswerTokens
-from trunkline.services.people.groups import PeopleGroups
+from trunkline.services.people.rights import PeopleGroups
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault

@@ -452,10 +452,8 @@ def _parts(
     if step.wait_for is not None and step.wait_for.match is not None:
         match, read = compiler.for_event().condition(step.wait_for.match, (*path, "wait_for", "match"))
         sites = {**{name: site for name, site in read.items() if name not in EVENT_VARIABLES}, **sites}
-    questions = None
-    if step.questions is not None:
-        questions, read = compiler.template(step.questions.template, (*path, "questions"))
-        sites = {**read, **sites}
+    questions, read = _questions(step, compiler, path)
+    sites = {**read, **sites}
     form = None if step.ask is None else compile_form(step.ask.form, (*path, "ask", "form"), report)
     loop = None
     if step.for_each is not None and items is not None:
@@ -482,6 +480,14 @@ def _parts(
         sites,
         reads.union(sites),
     )
+
+
+def _questions(
+    step: StepDefinition, compiler: TemplateCompiler, path: Path
+) -> tuple[Template | None, ReadSites]:
+    if step.questions is None:
+        return None, ReadSites()
+    return compiler.template(step.questions.template, (*path, "questions"))
 
 
 def _secrets(step: StepDefinition) -> dict[str, str]:

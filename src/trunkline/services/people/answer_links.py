@@ -23,7 +23,7 @@ from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Conflict, Finding, Invalid, NotFound, TooManyRequests
 from trunkline.ids import RunId, question_id
 from trunkline.services.operations.audit_log import audit_entry
-from trunkline.services.people.groups import PeopleGroups
+from trunkline.services.people.rights import PeopleGroups
 from trunkline.services.runs.inbox import Inbox, parse_item_id
 from trunkline.stores.base import Store
 

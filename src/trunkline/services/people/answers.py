@@ -21,8 +21,7 @@ from trunkline.machine.inputs import PersonAnswer, PersonAnswered
 from trunkline.machine.state import HumanTask, StepState
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.people.files import file_findings
-from trunkline.services.people.groups import PeopleGroups
-from trunkline.services.people.rights import check_person, claimed
+from trunkline.services.people.rights import PeopleGroups, check_person, claimed
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.workflows import Workflows

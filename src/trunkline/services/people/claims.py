@@ -14,8 +14,7 @@ from trunkline.machine.inputs import Input, TaskClaimed, TaskReleased
 from trunkline.machine.state import HumanTask, StepState
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.people.answers import put_and_watch
-from trunkline.services.people.groups import PeopleGroups
-from trunkline.services.people.rights import check_person, claimed
+from trunkline.services.people.rights import PeopleGroups, check_person, claimed
 from trunkline.services.runs.inbox import Inbox, InboxEntry
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.queries import RunQueries

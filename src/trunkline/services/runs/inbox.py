@@ -18,7 +18,7 @@ from trunkline.errors import NotFound
 from trunkline.ids import RunId, question_id
 from trunkline.jsontypes import JsonObject
 from trunkline.machine.state import StepState, WaitingFor
-from trunkline.services.people.groups import PeopleGroups
+from trunkline.services.people.rights import PeopleGroups
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import RunRecord, Store, WaitingStep, WaitKind, WaitPosition
 from trunkline.stores.port.human_tasks import HumanTaskKey, ListedTaskFilter

@@ -19,7 +19,7 @@ from trunkline.services.callbacks.sources import (
     signed_headers,
 )
 from trunkline.services.people.answer_links import ANSWER_PATH, DEFAULT_LIFETIME, AnswerTokens, link_to
-from trunkline.services.people.groups import PeopleGroups
+from trunkline.services.people.rights import PeopleGroups
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.subscriptions.definition import SubscriptionDefinition, subscription_from_canonical
 from trunkline.services.subscriptions.reporter import subscription_of
