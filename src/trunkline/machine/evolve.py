@@ -411,9 +411,18 @@ def _evolve_route(state: RunState, step: StepState, event: RouteEvent) -> None:
             assert_never(event)
 
 
-def _set_claim(step: StepState, event: StepClaimed | StepReleased, at: Instant) -> None:
-    claim = (event.by, at) if isinstance(event, StepClaimed) else (None, None)
-    step.change_human_task(lambda task: task.claimed(*claim))
+def _evolve_human_task(
+    step: StepState, event: StepAnswered | StepEscalated | StepClaimed | StepReleased, at: Instant
+) -> None:
+    match event:
+        case StepAnswered(_, _, _, _, payload):
+            step.change_human_task(lambda task: task.with_answer(decode(payload.text)))
+        case StepEscalated(_, _, to):
+            step.change_human_task(lambda task: task.with_assignees(to))
+        case StepClaimed(_, _, by):
+            step.change_human_task(lambda task: task.claimed(by, at))
+        case StepReleased():
+            step.change_human_task(lambda task: task.claimed(None, None))
 
 
 def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
@@ -485,15 +494,11 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             assert waiting is not None, "only a step that waits takes an event"  # noqa: S101 - an invariant
             received = waiting.data if isinstance(waiting.data, list) else []
             step.waiting_for = msgspec.structs.replace(waiting, data=[*received, decode(payload.text)])
-        case StepAnswered(_, _, _, _, payload):
-            step.change_human_task(lambda task: task.with_answer(decode(payload.text)))
-        case StepEscalated(_, _, to):
-            step.change_human_task(lambda task: task.with_assignees(to))
+        case StepAnswered() | StepEscalated() | StepClaimed() | StepReleased():
+            _evolve_human_task(step, event, at)
         case StepContinued():
             step.replies += 1
             _set_status(state, step, "RUNNING")
-        case StepClaimed() | StepReleased():
-            _set_claim(step, event, at)
         case StepReplied(_, reply):
             step.reply = reply.text
             _set_status(state, step, "PENDING")
