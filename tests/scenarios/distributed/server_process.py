@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -14,7 +15,6 @@ from typing import NamedTuple
 import aiohttp
 from deploy.local.ports import free_port
 from deploy.local.processes import Guard
-from tests.forked_program import trunkline_command
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.testing import Answer, objects_in
@@ -32,7 +32,7 @@ class TrunklineCommand(NamedTuple):
 async def trunkline(*arguments: str, **environment: str) -> TrunklineCommand:
     """A command to its end."""
     process = await asyncio.create_subprocess_exec(
-        *trunkline_command(), *arguments,
+        sys.executable, "-m", "trunkline", *arguments,
         stdout=PIPE, stderr=PIPE, env={**os.environ, **environment},
     )  # fmt: skip
     out, err = await process.communicate()
@@ -127,7 +127,7 @@ async def server_process(folder: Path, **environment: str) -> AsyncGenerator[Ser
     log, port = folder / "serve.log", free_port()
     with log.open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
-            *trunkline_command(), "serve", *ROLES, "--port", str(port),
+            sys.executable, "-m", "trunkline", "serve", *ROLES, "--port", str(port),
             "--log-format", "json", "--stop-timeout", "1s",
             stdout=PIPE, stderr=stderr, env={**os.environ, **environment}, start_new_session=True,
         )  # fmt: skip
