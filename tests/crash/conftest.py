@@ -15,7 +15,7 @@ import pytest
 from tests.crash.agents import CrashTestAgents
 from tests.crash.client import TrunklineClient
 from tests.crash.process_instances import ProcessStarter, process_starter
-from tests.crash.workflows import AGENT_QUERIES, AGENTS, BELOW, GATED, KINDS, MORE_KINDS, RESTRAINED
+from tests.crash.workflows import AGENT_QUERIES, AGENTS, BELOW, CHOSEN, GATED, KINDS, MORE_KINDS, RESTRAINED
 from tests.services import backend_variables, fresh_database, fresh_topics
 
 from trunkline.jsontypes import JsonObject
@@ -92,7 +92,8 @@ async def register_everything(
     """Registers every agent and saves every workflow; a query tells an agent how to behave."""
     for name, protocol in AGENTS.items():
         url = agents.url(name, queries.get(name, ""))
-        agent: JsonObject = {"name": name, "url": url, "protocol": protocol, **fields.get(name, {})}
+        agent: JsonObject = {"name": name, "url": url, "protocol": protocol}
+        agent |= {**CHOSEN.get(name, {}), **fields.get(name, {})}
         await client.call("POST", "/agents", agent)
     for definition in BELOW:
         await client.call("POST", "/workflows", definition)

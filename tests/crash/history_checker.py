@@ -214,12 +214,13 @@ def _tasks(run: RunHistory) -> Iterable[str]:
             "StepRetryScheduled",
             "StepReplied",
             "StepRepairRequested",
+            "StepFailedOver",
             "StepOutcomeResolved",
             "StepRoundEnded",
         }:
             causes[step] += 1
             renewals[step] += (
-                event.type in {"StepReplied", "StepRepairRequested", "StepRoundEnded"}
+                event.type in {"StepReplied", "StepRepairRequested", "StepFailedOver", "StepRoundEnded"}
                 or event.data.get("answered") is True
             )
     for step, ids in tasks.items():
@@ -247,8 +248,14 @@ def _calls(run: RunHistory, calls: Sequence[ReceivedCall], history: SystemHistor
             yield f"{recorded[task_id]} answers to {task_id} were taken"
         yield from _second_calls(own, started[task_id], history)
     for task_id in started.keys() - sends.keys():
-        if _step_of(str(task_id)) in completed and not _was_resolved(run):
-            yield f"step {_step_of(str(task_id))} is completed, but no agent saw {task_id}"
+        step = _step_of(str(task_id))
+        if step in completed and step not in _with_several_agents(run) and not _was_resolved(run):
+            yield f"step {step} is completed, but no agent saw {task_id}"
+
+
+def _with_several_agents(run: RunHistory) -> set[str]:
+    """Steps one of whose agents could not be reached, or was stopped before it was called."""
+    return {str(event.data["step"]) for event in run.events if event.type in {"StepFailedOver", "StepHedged"}}
 
 
 def _recorded(wire: Sequence[JsonObject]) -> Counter[str]:
@@ -267,7 +274,9 @@ def _recorded(wire: Sequence[JsonObject]) -> Counter[str]:
 
 def _started(run: RunHistory) -> Counter[Json]:
     """How many attempts each task has made."""
-    return Counter(event.data["task_id"] for event in run.events if event.type == "StepStarted")
+    return Counter(
+        event.data["task_id"] for event in run.events if event.type in {"StepStarted", "StepHedged"}
+    )
 
 
 def _second_calls(calls: Sequence[ReceivedCall], attempts: int, history: SystemHistory) -> Iterable[str]:

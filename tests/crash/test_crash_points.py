@@ -42,6 +42,8 @@ AWAITING = {"awaiting"}
 ASKING_PEOPLE = {"approved", "approved_inside"}
 # Those whose agent is asked to correct an output.
 REPAIRED = {"repaired"}
+# Those that choose their agent, and another one.
+CHOOSING = {"failed_over", "hedged"}
 FAILING = {"retry"}
 STREAMED = {"streamed"}
 STOPPED = {"cancel_call", "cancel_remote"}
@@ -73,12 +75,13 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
     for kind in MORE_KINDS:
         points = ("commit.before", "commit.after", "runs.write_transitions")
         waiting = SLEEPING | AWAITING | ASKING_PEOPLE
-        yield from ((kind, point) for point in points if kind.name in waiting | REPAIRED)
+        yield from ((kind, point) for point in points if kind.name in waiting | REPAIRED | CHOOSING)
         yield from ((kind, point) for point in AGENT_POINTS if kind.name in REPAIRED)
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in SLEEPING)
         yield from ((kind, point) for point in EVENT_POINTS if kind.name in AWAITING)
         asking = ("input_queue.put", *TIMER_POINTS, *HUMAN_TASK_POINTS)
         yield from ((kind, point) for point in asking if kind.name in ASKING_PEOPLE)
+        yield from ((kind, point) for point in ("input_queue.put",) if kind.name in CHOOSING)
         begins = ("commit.before", "commit.after", "runs.insert", "input_queue.put")
         yield from ((kind, point) for point in begins if kind.name in BEGINNING)
     for kind in KINDS:

@@ -26,12 +26,21 @@ AGENTS = {
     "gated": "simple-a2a",
     "streaming": "a2a-0.3",
     "careless": "jsonrpc-2.0",
+    "gone": "simple-a2a",
 }
 # Asked once, it is done: a poll takes a fifth of a second, and there are many cases.
 AGENT_QUERIES = {"polled": "polls=1"}
 # For a few runs: its failures open its breaker, and what it is asked next is a probe.
 RESTRAINED: dict[str, JsonObject] = {
     "flaky": {"breaker": {"failures": 1, "open_ms": 50}, "rate": {"per_second": 1_000, "burst": 100}}
+}
+
+# By which steps choose them, the cheapest first. Nothing listens at the address of the one that is gone.
+CHOSEN: dict[str, JsonObject] = {
+    "gone": {"url": "http://127.0.0.1:1", "skills": ["say"], "cost": 0},
+    "plain": {"skills": ["say"], "cost": 1},
+    "holding": {"skills": ["hurry"], "cost": 0, "repeatable": True},
+    "rpc": {"skills": ["hurry"], "cost": 1, "repeatable": True},
 }
 
 RESOLVED = "a person says so"
@@ -315,6 +324,20 @@ _REPAIRED = """
     output_schema: {type: object, required: [text], properties: {text: {type: string}}}
   after: {agent: plain, input: {text: "${ steps.answer.output.data.text }"}}
 """
+# A process that ended while it called may have reached the agent: only a repeatable step goes on with another one.
+_FAILED_OVER = """
+  say: {skill: say, select: cheapest, repeatable: true, input: {text: "${ input.key }"}}
+  after: {agent: rpc, input: {text: "${ steps.say.output.text }"}}
+"""
+_HEDGED = """
+  hurry:
+    skill: hurry
+    select: cheapest
+    hedge: {after: 50ms}
+    timeout: 10m
+    input: {text: "${ input.key }"}
+  after: {agent: plain, input: {text: "${ steps.hurry.output.text }"}}
+"""
 _RACE = """
   quick: {agent: plain, input: {text: "${ input.key }"}}
   hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
@@ -507,6 +530,20 @@ MORE_KINDS = (
         output="steps.after.output.text",
         react=_watch,
         ends=_completed("plain(corrected)"),
+    ),
+    WorkflowKind(
+        name="failed_over",
+        steps=_FAILED_OVER,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("rpc(plain(KEY))"),
+    ),
+    WorkflowKind(
+        name="hedged",
+        steps=_HEDGED,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("plain(rpc(KEY))"),
     ),
     WorkflowKind(
         name="hurried",

@@ -88,6 +88,8 @@ OF_RUNS = {
     "workflow_unknown",
     "child_input_invalid",
     "child_too_deep",
+    "agent_not_allowed",
+    "no_agent_found",
     "child_failed",
     "child_cancelled",
 }

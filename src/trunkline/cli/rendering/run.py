@@ -39,7 +39,7 @@ def show_run(run: RunResource) -> None:
     print_fields(_fields(run))
     print_text("")
     print_steps(run["steps"])
-    for text in error_lines(run) + question_lines(run):
+    for text in error_lines(run) + choice_lines(run) + question_lines(run):
         print_text(text)
     if run["output"] is not None:
         print_text("\noutput:")
@@ -66,6 +66,25 @@ def error_lines(run: RunResource) -> list[str]:
         if error and error["message"] not in shown:
             shown.add(error["message"])
             lines += ["", *_error(name, error)]
+    return lines
+
+
+def choice_lines(run: RunResource) -> list[str]:
+    """Which agents the steps have chosen, and what they have compared."""
+    lines: list[str] = []
+    for step in run["steps"]:
+        routing = step.get("routing")
+        if routing is None or routing["reason"] is None:
+            continue
+        lines += ["", harmless(f"{step['name']} calls {routing['agent']} ({routing['reason']})")]
+        lines += [
+            harmless(f"  {each['agent']}: {each['status']}, {each['reason']}")
+            for each in routing["candidates"]
+        ]
+        if routing["others"]:
+            lines.append(f"  {routing['others']} others")
+        if routing["tried"]:
+            lines.append(harmless(f"  tried before: {', '.join(routing['tried'])}"))
     return lines
 
 

@@ -79,7 +79,7 @@ AGENT_CHOICE: Sequence[Rule] = (
     ),
     Rule(
         name="loser-is-stopped",
-        breaks="An agent goes on with work that nobody waits for.",
+        breaks="An agent goes on with work whose answer is not needed any more.",
         symbol=f"{_STEP}:_settle_race",
         change=Drop("call statement", 1, of=4),
         caught_by=(f"{_MACHINE}::test_the_first_good_answer_wins_and_the_other_call_is_stopped",),
@@ -100,7 +100,7 @@ AGENT_CHOICE: Sequence[Rule] = (
     ),
     Rule(
         name="hedged-calls-are-limited",
-        breaks="A step calls every agent that there is.",
+        breaks="A step calls every agent with the skill.",
         symbol=f"{_STEP}:start_hedge_timer",
         change=Change("condition", 2, of=2, becomes="True"),
         caught_by=(f"{_MACHINE}::test_a_second_agent_is_called_when_the_first_is_slow",),
