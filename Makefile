@@ -48,10 +48,11 @@ up: setup  ## run Trunkline in one process; prints its address
 	@$(BIN)/python ui/build.py --if-possible
 	@$(BIN)/trunkline up
 
-up-distributed: setup services  ## run each role as a process with PostgreSQL and Kafka, and run the demo on them
+up-distributed: setup  ## run each role as a process with PostgreSQL and Kafka, and run the demo on them
+	@deploy/local/install.sh backends
 	@$(BIN)/python -m deploy.local.up
 
-# What the tests and up-distributed need in addition to Python. up and demo don't need it.
+# What the tests need in addition to Python. up and demo need nothing of it, up-distributed only Java, Maven and PostgreSQL.
 services:  ## download Kafka; where apt-get is available, also install PostgreSQL, Java, Maven, Chromium and buildah
 	@deploy/local/install.sh
 	@$(PYTHON) -m deploy.local.jars

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what Kafka, PostgreSQL and the tests of the web UI and of the container image need on a Debian-like machine, if it is not there: make services.
+# Installs what Kafka and PostgreSQL need on a Debian-like machine, if it is missing: install.sh backends.
+# Without an argument, also what the tests of the web UI and of the container image need: make services.
 # Elsewhere it says what is missing. Tests that need it are then skipped, or fail where CI is set.
 set -eu
 
@@ -32,9 +33,11 @@ packages=
 has java || [ -x "${JAVA_HOME:-/nowhere}/bin/java" ] || packages="$packages default-jre-headless"
 has mvn || packages="$packages maven"
 has_initdb || packages="$packages postgresql"
-has chromium-headless-shell || has chromium || packages="$packages chromium-headless-shell fonts-dejavu-core"
-has buildah || packages="$packages buildah"
-has mmdebstrap || packages="$packages mmdebstrap"
+if [ "${1:-}" != backends ]; then
+  has chromium-headless-shell || has chromium || packages="$packages chromium-headless-shell fonts-dejavu-core"
+  has buildah || packages="$packages buildah"
+  has mmdebstrap || packages="$packages mmdebstrap"
+fi
 [ -n "$packages" ] || exit 0
 
 if ! has apt-get; then

@@ -68,6 +68,10 @@ Labels = Annotated[
     Parameter(name="--label", negative="", consume_multiple=False, show_default=False, metavar="KEY:VALUE"),
 ]
 InputPairs = Annotated[Pairs, Parameter(name=("--input", "-i"))]
+Tags = Annotated[Pairs, Parameter(metavar="TAG")]
+Skills = Annotated[Pairs, Parameter(metavar="SKILL")]
+Origins = Annotated[Pairs, Parameter(metavar="ORIGIN")]
+Publications = Annotated[Pairs, Parameter(metavar="PUBLICATION")]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 # An older name of an option. It keeps working, and help does not show it.
 Hidden = Parameter(show=False, help="An older name of another option.")

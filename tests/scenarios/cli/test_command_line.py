@@ -123,7 +123,7 @@ async def test_what_an_agent_says_is_shown_while_it_still_works(
         seen.set()
         rest, _ = await watch.communicate()
     assert "tell says: Looking it up" in "".join(lines)
-    assert "writes (story): Once" in "".join(lines)
+    assert "sends an artifact (story): Once" in "".join(lines)
     assert "tell completed" in rest.decode()
     assert watch.returncode == 0
 

@@ -36,6 +36,7 @@ DURATIONS = (
     ["agents", "check", "http://127.0.0.1:9", "--timeout"],
     ["agents", "migrate", "canary", "a", "--percent", "5", "--slowest"],
     ["keys", "create", "a", "--role", "viewer", "--expires-in"],
+    ["inbox", "link", "r1", "a", "--for", "ada", "--expires-in"],
 )
 
 

@@ -30,7 +30,7 @@ def demo(
     Run a demo with four small agents.
 
     Starts Trunkline and the agents on free ports with a temporary data folder, runs a workflow that calls them and one
-    that asks a person, and removes everything. It answers by itself.
+    that asks a person, and removes everything. The demo answers for you.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import (
     HERE,
     Cursor,
+    Duration,
     Flag,
     LimitOrAll,
     Server,
@@ -30,11 +31,13 @@ from trunkline.cli.rendering.output import (
 )
 from trunkline.cli.rendering.run import print_run
 from trunkline.cli.rendering.times import date_time
+from trunkline.durations import format_duration
 
 if TYPE_CHECKING:
     from trunkline.api.resources.inbox import InboxItemResource
     from trunkline.cli import answer_prompts
     from trunkline.cli.rest.client import Client
+    from trunkline.jsontypes import JsonObject
 else:
     answer_prompts = lazy_module("trunkline.cli.answer_prompts")
 
@@ -166,7 +169,7 @@ def claim(item: ItemArgument, step: StepArgument = None, /, *, server: Server = 
     """
     Claim an item, so that only you can answer it.
 
-    The claim ends when the item is answered or released. Due times and timeouts go on.
+    The claim ends when the item is answered or released. Due times and timeouts still apply.
     """
     client = server.client()
     claimed = client.claim(_found(client, item, step)["id"])
@@ -225,7 +228,7 @@ def link(
     /,
     *,
     for_: Annotated[str, Parameter(name="--for")],
-    expires_in: str = "7d",
+    expires_in: Duration = None,
     server: Server = HERE,
 ) -> int:
     """
@@ -238,11 +241,14 @@ def link(
     for_
         Name of the person.
     expires_in
-        How long the link works, such as 2d.
+        How long the link works, such as 2d, up to 30d. Default: 7d.
     """
     client = server.client()
     found = _found(client, item, step)
-    created = client.create_answer_link(found["id"], {"person": for_, "expires_in": expires_in})
+    body: JsonObject = {"person": for_}
+    if expires_in is not None:
+        body["expires_in"] = format_duration(expires_in)
+    created = client.create_answer_link(found["id"], body)
     if server.json:
         print_json(created)
         return Exit.OK

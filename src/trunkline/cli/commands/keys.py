@@ -17,7 +17,7 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.inputs import Choice
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import STORE_HERE, Duration, Pairs, StorePlace
+from trunkline.cli.options import STORE_HERE, Duration, Publications, StorePlace
 from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def create(
     *,
     role: Role,
     expires_in: Duration = None,
-    publication: Pairs = (),
+    publication: Publications = (),
     place: StorePlace = STORE_HERE,
 ) -> int:
     """

@@ -113,13 +113,13 @@ def pause(subscription: NameArgument, /, *, server: Server = HERE) -> int:
 
 @app.command(name="resume")
 def resume(subscription: NameArgument, /, *, server: Server = HERE) -> int:
-    """Resume a subscription that is paused or was disabled, and send what waits."""
+    """Resume a paused or disabled subscription, and send its waiting deliveries."""
     return _switch(subscription, "resume", server)
 
 
 @app.command(name="test")
 def send_test(subscription: NameArgument, /, *, server: Server = HERE) -> int:
-    """Send a test delivery now, and show what came of it."""
+    """Send a test delivery now, and show the result."""
     delivery = server.client().test_subscription(subscription)
     if server.json:
         print_json(delivery)
@@ -133,12 +133,12 @@ def send_test(subscription: NameArgument, /, *, server: Server = HERE) -> int:
 @app.command(name="redeliver")
 def redeliver(
     subscription: NameArgument,
-    delivery: Annotated[str, Parameter(name="DELIVERY", help="Id of the delivery.")],
+    delivery: Annotated[str, Parameter(name="DELIVERY", help="ID of the delivery.")],
     /,
     *,
     server: Server = HERE,
 ) -> int:
-    """Send a delivery again that was delivered or given up."""
+    """Send a finished delivery again, whether it succeeded or failed."""
     renewed = server.client().redeliver(subscription, delivery)
     if server.json:
         print_json(renewed)
@@ -149,7 +149,7 @@ def redeliver(
 
 @app.command(name="delete")
 def delete(subscription: NameArgument, /, *, server: Server = HERE) -> int:
-    """Delete a subscription with its history. What is not delivered yet is not sent any more."""
+    """Delete a subscription with its history. Waiting deliveries are not sent."""
     server.client().delete_subscription(subscription)
     if server.json:
         print_json({"deleted": subscription})

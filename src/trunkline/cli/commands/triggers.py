@@ -137,7 +137,7 @@ def preview(
 
 @app.command(name="pause")
 def pause(trigger: NameArgument, /, *, server: Server = HERE) -> int:
-    """Pause a trigger. Whatever would fire it while it is paused starts nothing."""
+    """Pause a trigger. It starts no runs until you resume it."""
     return _switch(trigger, "pause", server)
 
 

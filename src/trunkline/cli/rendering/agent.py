@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.options import Server
 from trunkline.cli.rendering.migration import migration_fields
 from trunkline.cli.rendering.output import print_fields, print_json, print_table, print_text
+from trunkline.durations import format_duration
 
 if TYPE_CHECKING:
     from trunkline.api.resources.agents.limits import AgentLimits, BreakerState
@@ -23,7 +25,7 @@ def print_agent(agent: AgentMetadataResource, server: Server) -> None:
         print_json(agent)
         return
     fields = cast("JsonObject", agent).items()
-    print_fields([(name.replace("_", " "), _shown(value)) for name, value in fields if name not in _APART])
+    print_fields([_field(name, value) for name, value in fields if name not in _APART])
     if (limits := agent.get("limits")) is not None:
         print_limits(limits)
     if agent["dialect"] is not None:
@@ -68,8 +70,16 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
+def _field(name: str, value: Json) -> tuple[str, object]:
+    if name == "timeout_ms" and isinstance(value, int):
+        return "timeout", format_duration(timedelta(milliseconds=value))
+    return name.replace("_", " "), _shown(value)
+
+
 def _shown(value: Json) -> object:
     match value:
+        case bool():
+            return _yes(value)
         case [*items] if all(isinstance(item, str) for item in items):
             return ", ".join(map(str, items))
         case dict() | list():

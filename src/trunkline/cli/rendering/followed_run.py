@@ -117,6 +117,9 @@ class FollowedRun:
             owner.reason = f"{owner.items_over} of {owner.items} items{failed}"
 
 
+# What a step waits for, in the words of a sentence; other kinds are words already.
+_AWAITED = {"auth": "authentication", "event": "an event", "outcome": "a decision", "person": "a person"}
+
 StepEventText = Callable[[FollowedStep, "JsonObject", "datetime | None"], str]
 RunEventText = Callable[[FollowedRun, "JsonObject", "datetime | None"], str]
 
@@ -176,17 +179,17 @@ def _failed_over(step: FollowedStep, data: JsonObject, _at: datetime | None) -> 
 
 
 def _hedged(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
-    return f"is slow, so {_text(data.get('agent'))} is called, too ({_text(data.get('reason'))})"
+    return f"is slow, so {_text(data.get('agent'))} is also called ({_text(data.get('reason'))})"
 
 
 def _hedge_lost(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
-    return f"goes on without {_text(data.get('agent'))}: {_text(data.get('reason'))}"
+    return f"continues without {_text(data.get('agent'))}: {_text(data.get('reason'))}"
 
 
 def _hedge_won(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     step.agent = _text(data.get("agent"))
     stopped = ", ".join(map(str, _list(data.get("stopped"))))
-    return f"has the answer of {step.agent}; stops {stopped}"
+    return f"uses the answer of {step.agent}; stops {stopped}"
 
 
 def _working(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
@@ -233,8 +236,8 @@ def _words(item: JsonObject) -> str:
         case "artifact":
             name = _one_line(_text(item.get("name")))
             others = len(_parts(item))
-            files = f"{others} part{'s' * (others > 1)} other than text" if others else ""
-            line = _with("writes", name, files)
+            files = f"{others} non-text part{'s' * (others > 1)}" if others else ""
+            line = _with("sends an artifact", name, files)
             return f"{line}: {text}" if text else line
         case _:
             return f"says: {text}"
@@ -302,7 +305,8 @@ def _waiting(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     _note_protocol(step, data)
     waiting_for = _object(data.get("waiting_for"))
     step.status, step.reason = "WAITING", _text(waiting_for.get("text"))
-    return f"waits for {_text(waiting_for.get('kind')) or 'input'}: {step.reason}"
+    kind = _text(waiting_for.get("kind")) or "input"
+    return f"waits for {_AWAITED.get(kind, kind)}: {step.reason}"
 
 
 def _event_taken(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:

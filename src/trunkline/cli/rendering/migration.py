@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from trunkline.cli.rendering.output import Cell, note, print_fields, print_table, print_text
@@ -163,11 +164,15 @@ def migration_fields(migration: MigrationStateResource) -> list[tuple[str, objec
     return [
         ("stage", migration["stage"].replace("_", " ")),
         ("target", _place(migration)),
-        ("config", None if target is None else target["protocol_config"]),
+        ("config", None if target is None else _config(target["protocol_config"])),
         ("percent", f"{migration['percent']:g}" if share else None),
         ("ready", None if ready is None else f"{ready['note']} ({ready['who']}, {ready['at']})"),
         ("forced", "yes" if migration["forced"] else None),
     ]
+
+
+def _config(config: JsonObject | None) -> str:
+    return json.dumps(config, ensure_ascii=False) if config else ""
 
 
 def _place(migration: MigrationStateResource) -> str:

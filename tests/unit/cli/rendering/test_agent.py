@@ -80,6 +80,8 @@ def test_fields_that_hold_more_than_a_word_are_shown_too(capsys: pytest.CaptureF
         capsys,
     )
     assert 'protocol config    {"input_mode": "json"}' in lines
+    assert "timeout            30s" in lines
+    assert "repeatable         no" in lines
     assert "allow card origin  http://b, http://c" in lines
     assert not any(line.startswith("none") for line in lines)
 

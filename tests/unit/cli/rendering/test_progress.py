@@ -77,6 +77,12 @@ def test_a_run_that_waits_for_a_person_shows_the_question() -> None:
     assert not run.waits_for_a_person
 
 
+def test_what_a_step_waits_for_is_named_as_in_a_sentence() -> None:
+    waiting_for = {"kind": "person", "text": "Publish it?"}
+    line = a_run().apply(event(1, "StepWaiting", step="write", attempt=1, waiting_for=waiting_for))
+    assert line == "12:00:01 write waits for a person: Publish it?"
+
+
 def test_progress_of_an_agent_is_reported_piece_by_piece() -> None:
     run = a_run()
     run.apply(event(0, "StepStarted", step="write", attempt=1))
@@ -87,10 +93,10 @@ def test_progress_of_an_agent_is_reported_piece_by_piece() -> None:
     first = {"kind": "artifact", "text": "Once upon", "artifact_id": "a", "name": "story"}
     more = {"kind": "artifact", "text": " a time", "artifact_id": "a", "append": True}
     line = run.apply(event(2, "StepProgress", step="write", news=[first, more]))
-    assert line == "12:00:02 write writes (story): Once upon a time"
+    assert line == "12:00:02 write sends an artifact (story): Once upon a time"
     last = {**more, "text": " there was a dialect", "parts": [{"kind": "data"}]}
     line = run.apply(event(3, "StepProgress", step="write", news=[last]))
-    assert line == "12:00:03 write writes (1 part other than text): there was a dialect"
+    assert line == "12:00:03 write sends an artifact (1 non-text part): there was a dialect"
     assert run.steps["write"].reason == "Once upon a time there was a dialect"
     run.apply(event(4, "StepCompleted", step="write", attempt=1))
     assert run.steps["write"].reason == ""

@@ -18,8 +18,11 @@ from trunkline.cli.options import (
     Duration,
     FileText,
     LimitOrAll,
+    Origins,
     Pairs,
     Server,
+    Skills,
+    Tags,
     Variable,
 )
 from trunkline.cli.rendering.agent import print_agent
@@ -95,14 +98,14 @@ class AgentFlags:
     transport: Transport | None = None
     resend: Resend | None = None
     endpoint_override: str | None = None
-    allow_card_origin: Pairs = ()
+    allow_card_origin: Origins = ()
     rate: float | None = None
     burst: int | None = None
     breaker: bool | None = None
     repeatable: bool | None = None
     cost: float | None = None
-    tag: Pairs = ()
-    skill: Pairs = ()
+    tag: Tags = ()
+    skill: Skills = ()
 
     def fields(self) -> JsonObject:
         """Those that are given, as the API names them."""

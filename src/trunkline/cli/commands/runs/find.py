@@ -140,7 +140,10 @@ def show(run: RunArgument, /, *, server: Server = HERE) -> int:
 def label(
     run: RunArgument,
     labels: Annotated[
-        tuple[str, ...], Parameter(name="KEY:VALUE", help="Label to set, such as customer:acme.", negative="")
+        tuple[str, ...],
+        Parameter(
+            name="KEY:VALUE", help="Label to set, such as customer:acme.", negative="", show_default=False
+        ),
     ] = (),
     /,
     *,

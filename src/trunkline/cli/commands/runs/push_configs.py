@@ -17,8 +17,8 @@ def push_configs(
     run: RunArgument,
     /,
     *,
-    enable: Annotated[str | None, Parameter(name="--enable", help="Id of a config to enable first.")] = None,
-    delete: Annotated[str | None, Parameter(name="--delete", help="Id of a config to delete first.")] = None,
+    enable: Annotated[str | None, Parameter(name="--enable", help="ID of a config to enable first.")] = None,
+    delete: Annotated[str | None, Parameter(name="--delete", help="ID of a config to delete first.")] = None,
     server: Server = HERE,
 ) -> int:
     """
