@@ -8,8 +8,7 @@ with it, the server an agent of its registry.
 
 from trunkline.checker.check import PROTOCOLS, Checker
 from trunkline.checker.check_definitions import CHECKS, CheckDefinition
-from trunkline.checker.checked_agent import CheckedAgent, CheckLimits, TokenFor
-from trunkline.checker.session import OnProgress
+from trunkline.checker.session import CheckedAgent, CheckLimits, OnProgress, TokenFor
 
 __all__ = [
     "CHECKS",

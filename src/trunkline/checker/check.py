@@ -39,7 +39,6 @@ from trunkline.checker.check_plan import (
     to_finding,
     violated,
 )
-from trunkline.checker.checked_agent import CheckedAgent, CheckLimits
 from trunkline.checker.checklist import attestations
 from trunkline.checker.dialect_choice import ChosenDialect, choose_dialect
 from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges
@@ -47,7 +46,7 @@ from trunkline.checker.plans import cards, jsonrpc_envelope, simple_a2a, transpo
 from trunkline.checker.plans.a2a_http import a2a_http_plan
 from trunkline.checker.plans.rpc_dialects import RPC_PROTOCOLS, rpc_plan
 from trunkline.checker.plans.simple_a2a import simple_plan
-from trunkline.checker.session import CheckSession, OnProgress
+from trunkline.checker.session import CheckedAgent, CheckLimits, CheckSession, OnProgress
 from trunkline.clock import Clock, rfc3339
 from trunkline.errors import Invalid
 from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config

@@ -10,10 +10,9 @@ import msgspec
 
 from trunkline.agents import AUTO
 from trunkline.checker.check_plan import RuleResult, not_applicable, violated
-from trunkline.checker.checked_agent import CheckedAgent
 from trunkline.checker.exchanges import ProbeRequest
 from trunkline.checker.plans import cards, jsonrpc_envelope
-from trunkline.checker.session import CARD_HEADERS, CheckSession
+from trunkline.checker.session import CARD_HEADERS, CheckedAgent, CheckSession
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols import CardFetch, NegotiatedDialect, UnclearDialect, negotiate, next_card_url
 from trunkline.protocols.negotiate import WITHOUT_CARD

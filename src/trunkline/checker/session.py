@@ -1,16 +1,52 @@
-"""The exchanges with one agent: each within its limits, and none after further requests make no sense."""
+"""
+The check of one agent: its address, protocol and credentials, the limits of the check, and its exchanges.
+
+Each exchange is within the limits. None follows when further requests make no sense.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic, perf_counter
 
-from trunkline.checker.checked_agent import CheckedAgent, CheckLimits
+import msgspec
+
+from trunkline.agents import AUTO, NO_OPTIONS, AgentOptions
+from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample
 from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges, ProbeRequest, record_exchange
 from trunkline.checker.plans import transport as of_transport
+from trunkline.jsontypes import JsonObject
 from trunkline.protocols import AgentAnswer
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import FIXED_HEADERS, Transport, TransportError
+
+# Returns the header with a token for this body if the agent requires one; raises `TransportError`.
+TokenFor = Callable[[bytes], Awaitable[Mapping[str, str]]]
+
+
+class CheckedAgent(msgspec.Struct, frozen=True, kw_only=True):
+    url: str
+    protocol: str = AUTO
+    protocol_config: JsonObject = {}
+    options: AgentOptions = NO_OPTIONS
+    credentials: Credentials = NO_CREDENTIALS
+    token: TokenFor | None = None
+    # Redacts the credentials and the tokens of `token`; None: it is created from the credentials.
+    redaction: Redaction | None = None
+    sample: CheckSample = DEFAULT_SAMPLE
+    # Its name in the registry, if it is registered.
+    agent: str | None = None
+
+
+class CheckLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a check waits for one answer, and for all of them."""
+
+    request_seconds: float = 10.0
+    total_seconds: float = 120.0
+    # After this many timeouts the check sends no more requests.
+    most_timeouts: int = 2
+
 
 # Number done, total, and the current request.
 OnProgress = Callable[[int, int, str], None]

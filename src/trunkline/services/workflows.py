@@ -34,7 +34,7 @@ from trunkline.workflow import (
     definition_from_canonical,
     load_workflow,
 )
-from trunkline.workflow.document.publish_edit import with_publish
+from trunkline.workflow.document.yaml_writer import with_publish
 
 # Versions with unfinished runs at one time.
 _MAX_COMPILED = 256

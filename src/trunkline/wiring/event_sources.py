@@ -17,8 +17,8 @@ from trunkline.services.events.intake import EventIntake
 from trunkline.services.events.sources import EventSource
 from trunkline.services.messaging.deliveries import Deliveries
 from trunkline.services.messaging.event_deliveries import MappedRecord, event_deliveries
-from trunkline.wiring.exported_store import ExportedStore
 from trunkline.wiring.process_context import ProcessContext
+from trunkline.wiring.stores import ExportedStore
 
 if TYPE_CHECKING:
     from trunkline.brokers.kafka import KafkaConnection, KafkaLag

@@ -52,9 +52,8 @@ from trunkline.wiring.backends import (
     open_push_transport,
     open_transports,
 )
-from trunkline.wiring.exported_store import read_only_if_exported
 from trunkline.wiring.interceptors import Interceptors
-from trunkline.wiring.stores import open_store, vault_keys
+from trunkline.wiring.stores import open_store, read_only_if_exported, vault_keys
 from trunkline.wiring.trace_export import open_traces
 
 log = structlog.stdlib.get_logger()

@@ -1,5 +1,5 @@
 """
-The store that the settings choose, and the keys of what is encrypted in it.
+The store that the settings choose, and the keys of what is encrypted in it. An exported store is read-only.
 
 Commands such as `trunkline keys` need nothing else, so this imports nothing that calls agents or serves the API.
 """
@@ -17,6 +17,14 @@ from trunkline.stores.base import Store
 
 if TYPE_CHECKING:
     from trunkline.stores.postgres.litecone_database import LiteconeRows
+
+
+from contextlib import AbstractAsyncContextManager
+from typing import cast
+
+from trunkline.clock import rfc3339
+from trunkline.errors import Conflict
+from trunkline.stores.base import ExportRecord, Transaction
 
 
 @asynccontextmanager
@@ -56,3 +64,34 @@ def vault_keys(settings: Settings, *, make: bool = True) -> tuple[bytes, ...]:
     """The first one encrypts. `make`: if there is no key, create the key file. Raises `ConfigurationError`."""
     configured = None if settings.secret_key is None else settings.secret_key.get_secret_value()
     return load_keys(configured, settings.key_file, make=make)
+
+
+class StoreExported(Conflict):
+    """What this store held has been exported."""
+
+    fix = "Use the system that imported the data. This one is read-only."
+
+
+def _refuse(export: ExportRecord) -> StoreExported:
+    return StoreExported(f"This store was exported at {rfc3339(export.at)} and is now read-only.")
+
+
+class ExportedStore:
+    """Reads are the store's own."""
+
+    def __init__(self, store: Store, export: ExportRecord) -> None:
+        self._store = store
+        self._export = export
+
+    def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
+        del durable
+        raise _refuse(self._export)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+
+async def read_only_if_exported(store: Store) -> Store:
+    export = await store.transfer.export_record()
+    # All but one of its methods are found by `__getattr__`, where the type checker cannot see them.
+    return store if export is None else cast("Store", ExportedStore(store, export))

@@ -21,13 +21,13 @@ from trunkline.services.operations.process_heartbeat import ProcessHeartbeat
 from trunkline.services.security.api_keys import ApiKeyLookup, keys_for_listener
 from trunkline.settings import Settings, is_loopback
 from trunkline.wiring.event_sources import SourceConsumers
-from trunkline.wiring.exported_store import ExportedStore
 from trunkline.wiring.interceptors import Interceptors
 from trunkline.wiring.messaging import MemoryMessaging, Messaging
 from trunkline.wiring.probes import MetricsPage, ReadinessProbe
 from trunkline.wiring.process_context import ProcessContext, open_process_context
 from trunkline.wiring.roles import ALL_ROLES, BridgeRole, ProcessRoles, Role
 from trunkline.wiring.services import api_services, system_monitor
+from trunkline.wiring.stores import ExportedStore
 
 
 @dataclass(frozen=True, kw_only=True)

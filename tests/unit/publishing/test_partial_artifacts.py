@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.protocols.a2a.common.progress import shown_part
+from trunkline.protocols.a2a.common.parts import shown_part
 from trunkline.publishing.updates import PartialArtifacts
 
 

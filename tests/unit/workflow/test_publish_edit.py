@@ -6,7 +6,7 @@ import pytest
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.document.parsing import read_document
-from trunkline.workflow.document.publish_edit import with_publish
+from trunkline.workflow.document.yaml_writer import with_publish
 
 STEPS = "# The one step.\nsteps:\n  look_up: {agent: A}  # by text\n"
 

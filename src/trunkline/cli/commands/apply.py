@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from trunkline.cli.commands.agents.apply import apply_agent, read_agents
+from trunkline.cli.definition_files import read_document, save_subscription, save_text, save_trigger
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import STDIN
 from trunkline.cli.options import HERE, Server
 from trunkline.cli.rendering.output import print_json, print_table, status_cell
-from trunkline.cli.trigger_files import read_document, save_subscription, save_trigger
-from trunkline.cli.workflow_files import save_text
 
 if TYPE_CHECKING:
     from trunkline.jsontypes import JsonObject

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from trunkline.cli.definition_files import is_file, save_file
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
 from trunkline.cli.inputs import run_input
@@ -13,7 +14,6 @@ from trunkline.cli.options import HERE, Duration, FileText, Flag, InputPairs, La
 from trunkline.cli.rendering.output import note, print_json, print_text, print_value
 from trunkline.cli.rendering.run import error_lines, question_lines
 from trunkline.cli.rest.client import Client
-from trunkline.cli.workflow_files import is_file, save_file
 
 
 def run(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from trunkline.cli.definition_files import read_document, save_subscription
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.options import HERE, Cursor, Limit, LimitOrAll, Server
 from trunkline.cli.rendering.output import (
@@ -16,7 +17,6 @@ from trunkline.cli.rendering.output import (
     status_cell,
 )
 from trunkline.cli.rendering.times import date_time
-from trunkline.cli.trigger_files import read_document, save_subscription
 
 NameArgument = Annotated[str, Parameter(name="SUBSCRIPTION", help="Name of the subscription.")]
 

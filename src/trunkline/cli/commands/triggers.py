@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from cyclopts import App, Parameter
 
+from trunkline.cli.definition_files import read_document, save_trigger
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import run_input
@@ -20,7 +21,6 @@ from trunkline.cli.rendering.output import (
     status_cell,
 )
 from trunkline.cli.rendering.times import date_time
-from trunkline.cli.trigger_files import read_document, save_trigger
 
 if TYPE_CHECKING:
     from trunkline.api.resources.automation.triggers import TriggerSummary

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from cyclopts import App, Parameter
 
+from trunkline.cli.definition_files import is_file, save_file
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, Diagnostic, diagnostic_of, explained
 from trunkline.cli.inputs import Choice, read_bytes
@@ -22,7 +23,6 @@ from trunkline.cli.rendering.output import (
 )
 from trunkline.cli.rendering.times import date_time
 from trunkline.cli.rendering.workflow_graph import Node, as_mermaid, as_text
-from trunkline.cli.workflow_files import is_file, save_file
 
 if TYPE_CHECKING:
     from trunkline import messages

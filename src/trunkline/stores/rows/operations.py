@@ -1,4 +1,4 @@
-"""Keys, secrets, entries of the audit log, and processes."""
+"""Keys, secrets, entries of the audit log, processes and jobs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 
 from trunkline.clock import Instant, after
 from trunkline.jsontypes import encode
+from trunkline.stores.port.automation.jobs import Job
 from trunkline.stores.port.keys_and_secrets import ApiKey, Secret
 from trunkline.stores.port.operations import AuditEntry, NewAuditEntry, Process, SeenProcess
 from trunkline.stores.rows import Row, Value
@@ -84,4 +85,20 @@ def process_values(process: Process, now: Instant, lasts: timedelta) -> tuple[Va
         process.started_at,
         now,
         after(now, lasts),
+    )
+
+
+def job(row: Row) -> Job:
+    """From id, status, request, progress, created_by, created_at, started_at, finished_at, epoch."""
+    job_id, status, request, progress, created_by, created_at, started_at, finished_at, epoch = row
+    return Job(
+        id=job_id,
+        status=status,
+        request=bytes(request),
+        progress=bytes(progress),
+        created_by=created_by,
+        created_at=Instant(created_at),
+        started_at=None if started_at is None else Instant(started_at),
+        finished_at=None if finished_at is None else Instant(finished_at),
+        epoch=epoch,
     )

@@ -1,9 +1,12 @@
-"""Subscriptions and their deliveries, as rows."""
+"""Subscriptions, their deliveries and their callbacks, as rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from trunkline.clock import Instant
 from trunkline.ids import RunId
+from trunkline.stores.port.automation.callbacks import CallbackQueue, ClaimedQueue, StoredCallback
 from trunkline.stores.port.automation.subscriptions import Attempt, Delivery, SubscriptionRecord
 from trunkline.stores.rows import Row, Value
 
@@ -90,3 +93,37 @@ def delivery_values(delivery: Delivery) -> tuple[Value, ...]:
 def attempt_values(attempt: Attempt) -> tuple[Value, ...]:
     """Id, status, error, how many attempts more."""
     return (attempt.delivery_id, attempt.status, attempt.error, int(attempt.was_sent))
+
+
+QUEUE_COLUMNS = "queue, kind, failures, next_attempt_at, claim IS NOT NULL"
+
+
+def stored_callback(row: Row) -> StoredCallback:
+    """From id, payload, created_at."""
+    number, payload, created_at = row
+    return StoredCallback(id=number, payload=bytes(payload), created_at=Instant(created_at))
+
+
+def claimed_queue(row: Row, claim: str, callbacks: Iterable[Row]) -> ClaimedQueue:
+    """From queue, kind, failures, and the rows of its callbacks."""
+    queue, kind, failures = row
+    return ClaimedQueue(
+        queue=queue,
+        kind=kind,
+        claim=claim,
+        failures=failures,
+        callbacks=[stored_callback(each) for each in callbacks],
+    )
+
+
+def callback_queue(row: Row) -> CallbackQueue:
+    """From `QUEUE_COLUMNS` and the number of callbacks."""
+    queue, kind, failures, next_attempt_at, is_claimed, waiting = row
+    return CallbackQueue(
+        queue=queue,
+        kind=kind,
+        failures=failures,
+        next_attempt_at=Instant(next_attempt_at),
+        is_claimed=bool(is_claimed),
+        waiting=waiting,
+    )

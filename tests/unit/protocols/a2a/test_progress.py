@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.jsontypes import JsonObject, encode
-from trunkline.protocols.a2a.common.progress import shown_part
+from trunkline.protocols.a2a.common.parts import shown_part
 
 
 def test_a_short_part_is_shown_whole() -> None:

@@ -16,8 +16,7 @@ from typing import ClassVar
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
-from trunkline.protocols.a2a.v03.envelope import parse_answer
-from trunkline.protocols.a2a.v03.outcome import outcome_of_answer
+from trunkline.protocols.a2a.v03.outcome import outcome_of_answer, parse_answer
 from trunkline.protocols.a2a.v03.request import InputMode, configuration, message_params, task_call
 from trunkline.protocols.a2a.v03.stream import V03StreamReader
 from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter, SendOptions, TaskStreamReader

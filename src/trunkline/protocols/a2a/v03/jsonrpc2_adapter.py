@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
-from trunkline.protocols.a2a.v03.envelope import parse_answer
-from trunkline.protocols.a2a.v03.outcome import outcome_of_answer
+from trunkline.protocols.a2a.v03.outcome import outcome_of_answer, parse_answer
 from trunkline.protocols.a2a.v03.request import InputMode, ParamsMode, input_params, message_params, task_call
 from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter
 from trunkline.protocols.config import BATCH, ProtocolOption, TextOption, check_config

@@ -20,9 +20,8 @@ from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask, Progress
 from trunkline.protocols.a2a.common.outcome import agent_message
 from trunkline.protocols.a2a.common.parsed_result import text_of
-from trunkline.protocols.a2a.common.progress import shown_part
+from trunkline.protocols.a2a.common.parts import shown_part
 from trunkline.protocols.a2a.common.states import COMPLETED, PENDING, RECOGNIZED, canonical_state, is_user
-from trunkline.protocols.a2a.v03.envelope import parse_exact_answer
 from trunkline.protocols.a2a.v03.lenient_parsing import (
     list_in,
     parse_lenient_result,
@@ -31,7 +30,7 @@ from trunkline.protocols.a2a.v03.lenient_parsing import (
     unwrapped,
 )
 from trunkline.protocols.a2a.v03.model import V03Message, is_thought, parts_of, texts_in
-from trunkline.protocols.a2a.v03.outcome import outcome_of_answer
+from trunkline.protocols.a2a.v03.outcome import outcome_of_answer, parse_exact_answer
 from trunkline.protocols.a2a.v03.parsed_result import V03ParsedResult
 from trunkline.protocols.answer_json import NotJson
 from trunkline.protocols.json_rpc.envelope import RpcError, RpcResult, parse_response

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from trunkline.protocols.a2a.common.adk_metadata import is_adk_function_call, is_adk_thought
+from trunkline.protocols.a2a.common.parts import is_adk_function_call, is_adk_thought
 
 TextField = str | UnsetType
 RawField = Raw | UnsetType

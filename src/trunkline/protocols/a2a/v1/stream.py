@@ -20,7 +20,7 @@ from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import Progress
 from trunkline.protocols.a2a.common.outcome import agent_message, outcome_of
 from trunkline.protocols.a2a.common.parsed_result import text_of
-from trunkline.protocols.a2a.common.progress import shown_part
+from trunkline.protocols.a2a.common.parts import shown_part
 from trunkline.protocols.a2a.common.states import COMPLETED, INTERRUPTED, TERMINAL, canonical_state
 from trunkline.protocols.a2a.v1.artifacts import ArtifactAssembler
 from trunkline.protocols.a2a.v1.errors import TEXTS

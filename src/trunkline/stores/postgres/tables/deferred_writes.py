@@ -10,8 +10,7 @@ from collections.abc import Collection, Sequence
 
 from trunkline.clock import Instant
 from trunkline.messages import OutgoingMessage, TaskKey
-from trunkline.stores.postgres.database.combined_statements import StatementPart, combined
-from trunkline.stores.postgres.database.session import Session, columns
+from trunkline.stores.postgres.database.session import Session, StatementPart, columns, combined
 from trunkline.stores.postgres.tables.task_claims import key_columns
 from trunkline.stores.rows import Value
 from trunkline.stores.rows.messaging import pack_messages

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.stores.port.runs import Transition
-from trunkline.stores.postgres.database.combined_statements import StatementPart, combined
-from trunkline.stores.postgres.database.session import Session, columns
+from trunkline.stores.postgres.database.session import Session, StatementPart, columns, combined
 from trunkline.stores.rows.published_tasks import task_change_values
 from trunkline.stores.rows.runs import step_values, transition_values
 

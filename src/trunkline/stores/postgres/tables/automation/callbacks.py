@@ -16,7 +16,7 @@ from trunkline.stores.postgres.database.group_base import PostgresReads, Postgre
 from trunkline.stores.postgres.database.session import columns
 from trunkline.stores.postgres.database.text_encoding import restored_row
 from trunkline.stores.rows import Row
-from trunkline.stores.rows.callbacks import QUEUE_COLUMNS, callback_queue, claimed_queue
+from trunkline.stores.rows.subscriptions import QUEUE_COLUMNS, callback_queue, claimed_queue
 
 _QUEUE = f"""
     SELECT {QUEUE_COLUMNS}, (SELECT count(*) FROM callbacks WHERE callbacks.queue = callback_queues.queue)

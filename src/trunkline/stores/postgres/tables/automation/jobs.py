@@ -8,7 +8,7 @@ from trunkline.clock import Instant, after
 from trunkline.stores.port.automation.jobs import FINAL_JOB_STATUSES, Job, JobPage, NewJob
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored_row
-from trunkline.stores.rows.jobs import job
+from trunkline.stores.rows.operations import job
 
 _COLUMNS = "id::text, status, request, progress, created_by, created_at, started_at, finished_at, epoch"
 _JOB = f"SELECT {_COLUMNS} FROM jobs WHERE id = $1"  # noqa: S608 - constants of this module

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from trunkline.clock import after
 from trunkline.stores.port.automation.callbacks import CallbackQueue, ClaimedQueue, NewCallback, QueueOutcome
-from trunkline.stores.rows.callbacks import QUEUE_COLUMNS, callback_queue, claimed_queue
+from trunkline.stores.rows.subscriptions import QUEUE_COLUMNS, callback_queue, claimed_queue
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, execute_many, first, rows
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from trunkline.clock import Instant, after
 from trunkline.stores.port.automation.jobs import FINAL_JOB_STATUSES, Job, JobPage, NewJob
-from trunkline.stores.rows.jobs import job
+from trunkline.stores.rows.operations import job
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, first, rows
 

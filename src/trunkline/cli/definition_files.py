@@ -1,23 +1,51 @@
-"""Files of triggers and subscriptions: read and saved on the server."""
+"""Files of workflows, triggers and subscriptions: recognized, read and saved on the server."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import ApiError, CliError, explained
-from trunkline.cli.inputs import read_bytes
+from trunkline.cli.failures import ApiError, CliError, diagnostic_of, explained
+from trunkline.cli.inputs import STDIN, read_bytes
 from trunkline.cli.lazy_imports import lazy_module
+from trunkline.cli.rendering.output import note
 from trunkline.cli.rest.client import Client
 
 if TYPE_CHECKING:
     from trunkline.api.resources.automation.subscriptions import SubscriptionResource
     from trunkline.api.resources.automation.triggers import TriggerResource
+    from trunkline.api.resources.workflows import SavedWorkflow
     from trunkline.jsontypes import JsonObject
     from trunkline.workflow.document import parsing as workflow_parse
 else:
     workflow_parse = lazy_module("trunkline.workflow.document.parsing")
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def is_file(argument: str) -> bool:
+    """Whether FILE|NAME means a file. A workflow's name may be that of a folder here, so only files count."""
+    return argument == STDIN or argument.endswith(_SUFFIXES) or os.sep in argument or os.path.isfile(argument)
+
+
+def save_file(client: Client, path: str) -> tuple[SavedWorkflow, bool]:
+    """Saves the file's workflow; errors of the server name the file."""
+    return save_text(client, path, read_bytes(path))
+
+
+def save_text(client: Client, path: str, text: bytes) -> tuple[SavedWorkflow, bool]:
+    """The same for a file that has been read."""
+    try:
+        saved, created = client.save_workflow(text)
+    except ApiError as error:
+        error.source = path
+        raise
+    for warning in saved["warnings"]:
+        note(f"{diagnostic_of(warning).text(path)} [warning]")
+    return saved, created
+
 
 Change = Literal["created", "updated", "unchanged"]
 
