@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 # A test that hangs without the rule is stopped; a timeout does not count as noticing.
 _TEST_SECONDS = 120
 _TESTS_FAILED = 1
+# Long ago, in seconds since 1970: a file of the tree is newer.
+_FIRST_CHANGE = 1_000_000_000
 
 
 class TestOutcome(NamedTuple):
@@ -50,6 +52,7 @@ class TreeCopy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._modified_at = _FIRST_CHANGE
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
@@ -70,11 +73,22 @@ class TreeCopy:
     def changed(self, path: str, text: str) -> Generator[None]:
         file = self.folder / path
         before = file.read_text()
-        file.write_text(text)
+        self._write(file, text)
         try:
             yield
         finally:
-            file.write_text(before)
+            self._write(file, before)
+
+    def _write(self, file: Path, text: str) -> None:
+        """
+        Gives the file a modification time that it never had.
+
+        Python finds a module's bytecode by the time and the size of its source. A file that is changed and restored
+        within a second would otherwise keep the bytecode of the change.
+        """
+        file.write_text(text)
+        self._modified_at += 1
+        os.utime(file, (self._modified_at, self._modified_at))
 
     def run(self, tests: Sequence[str]) -> TestReport:
         report = self.folder / "report.jsonl"
@@ -95,8 +109,6 @@ class TreeCopy:
             env=os.environ
             | {
                 "PYTHONPATH": f"{self.folder / 'src'}{os.pathsep}{self.folder}",
-                # A file that is changed and restored within a second would keep its old bytecode.
-                "PYTHONDONTWRITEBYTECODE": "1",
                 REPORT_VARIABLE: str(report),
             },
             capture_output=True,
