@@ -80,6 +80,9 @@ Duration = Annotated[
 ]
 Time = Annotated[str | None, Parameter(metavar="TIME")]
 RunArgument = Annotated[str, Parameter(name="RUN", help="ID of the run.")]
+DefinitionFiles = Annotated[
+    tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files. - reads stdin.", negative="")
+]
 OnlyStep = Annotated[str | None, Parameter(name="STEP", help="Show only this step.")]
 AgentArgument = Annotated[str, Parameter(name="AGENT", help="Name or ID of the agent.")]
 Count = Annotated[int, Parameter(validator=at_least_one)]

@@ -13,16 +13,22 @@ from datetime import timedelta
 import structlog
 
 from trunkline.clock import Instant, after, rfc3339
-from trunkline.errors import Invalid, NotFound, Unavailable
+from trunkline.errors import Invalid
 from trunkline.executor.start_gates import StartGates
 from trunkline.id_generation import new_id
-from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.machine.state import RunState
-from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, key_text
+from trunkline.services.triggers.starts import (
+    FiringContext,
+    StartedRuns,
+    TriggeredRuns,
+    key_text,
+    new_firing,
+    prepared_or_reason,
+)
 from trunkline.stores.base import InputsQueued, NewRun, Transaction
 from trunkline.stores.port.automation.received_events import StoredEvent
-from trunkline.stores.port.automation.triggers import EndedRun, Firing, FiringOutcome, PendingFiring, RunEnd
+from trunkline.stores.port.automation.triggers import EndedRun, Firing, PendingFiring, RunEnd
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.triggers import run_end_topic
@@ -34,7 +40,7 @@ log = structlog.stdlib.get_logger()
 MAX_FIRINGS_PER_TURN = 32
 # A chain of runs that start one another ends here.
 MAX_DEPTH = 10
-# EventTriggers that other processes note are found by this poll.
+# Pending firings that other processes store are found by this poll.
 _LOOK_EVERY = timedelta(seconds=1)
 _NOW = Instant(0)
 
@@ -45,9 +51,8 @@ class EventTriggers:
     def __init__(self, runs: TriggeredRuns, gates: StartGates, metrics: Metrics) -> None:
         self._runs = runs
         self._gates = gates
-        self._metrics = metrics
+        self._started = StartedRuns(metrics)
         self._look_at = _NOW
-        self._started: list[NewRun] = []
 
     def look(self) -> None:
         """A firing is stored in this turn, or was stored in an earlier one."""
@@ -66,7 +71,7 @@ class EventTriggers:
             self.look()
 
     async def work(self, tx: Transaction) -> None:
-        self._started = []
+        self._started.clear()
         if self._look_at > tx.now:
             return
         taken = await tx.triggers.take_pending(MAX_FIRINGS_PER_TURN)
@@ -84,49 +89,43 @@ class EventTriggers:
         existing = await tx.runs.insert([run for run, _ in starts])
         for (run, pending), earlier in zip(starts, existing, strict=True):
             if earlier is None:
-                self._started.append(run)
-                firings.append(_firing(pending, tx.now, "started", run_id=run.id))
+                self._started.runs.append(run)
+                firings.append(new_firing(pending.trigger.id, tx.now, "started", run_id=run.id))
             else:
                 reason = f"Run {earlier.id} was started for the same key before."
-                firings.append(_firing(pending, tx.now, "skipped", reason=reason))
+                firings.append(new_firing(pending.trigger.id, tx.now, "skipped", reason=reason))
         await tx.triggers.put_firings(firings)
-        await self._gates.begin(tx, self._started)
+        await self._gates.begin(tx, self._started.runs)
 
     async def _prepare(self, taken: PendingFiring, now: Instant) -> NewRun | Firing:
         """The run to start, or the firing that says why there is none."""
-        name = taken.trigger.name
-        try:
-            return await self._run_or_reason(taken, now)
-        except (Invalid, NotFound) as exc:
-            log.warning(log_events.TRIGGER_FAILED, trigger=name, error=exc.message)
-            return _firing(taken, now, "failed", reason=exc.message)
-        except Unavailable:
-            raise
-        except Exception as exc:
-            # It would fail again, and keep the runs of everyone else from going on.
-            log.exception(log_events.TRIGGER_FAILED, trigger=name)
-            return _firing(taken, now, "failed", reason=f"{type(exc).__name__}; see the log")
+        prepared = await prepared_or_reason(taken.trigger.name, self._run_or_reason(taken, now))
+        if isinstance(prepared, str):
+            return new_firing(taken.trigger.id, now, "failed", reason=prepared)
+        return prepared
 
     async def _run_or_reason(self, taken: PendingFiring, now: Instant) -> NewRun | Firing:
         compiled = self._runs.compiled(taken.trigger)
         if not compiled.definition.enabled:
-            return _firing(taken, now, "skipped", reason="The trigger was paused.")
+            return new_firing(taken.trigger.id, now, "skipped", reason="The trigger was paused.")
         if isinstance(taken.cause, EndedRun) and taken.cause.depth >= MAX_DEPTH:
             reason = (
                 f"Run {taken.cause.id} is the last of {MAX_DEPTH} runs that started one another. Runs that triggers"
                 " start when a run ends and child runs of steps count together."
             )
             log.warning(log_events.TRIGGER_FAILED, trigger=taken.trigger.name, error=reason)
-            return _firing(taken, now, "failed", reason=reason)
+            return new_firing(taken.trigger.id, now, "failed", reason=reason)
         context = _context(taken, now)
         scope = context.scope(taken.trigger.name).__getitem__
         if compiled.filter is not None:
             try:
                 holds = compiled.filter.holds(scope)
             except ExpressionError as exc:
-                return _firing(taken, now, "filtered", reason=f"The filter cannot be evaluated: {exc}")
+                return new_firing(
+                    taken.trigger.id, now, "filtered", reason=f"The filter cannot be evaluated: {exc}"
+                )
             if not holds:
-                return _firing(taken, now, "filtered", reason="The filter is false.")
+                return new_firing(taken.trigger.id, now, "filtered", reason="The filter is false.")
         if compiled.idempotency_key is not None:
             try:
                 text = key_text(compiled.idempotency_key.evaluate(scope))
@@ -137,19 +136,10 @@ class EventTriggers:
         return await self._runs.prepare(taken.trigger, context)
 
     def committed(self) -> None:
-        for run in self._started:
-            self._metrics.runs_started.inc()
-            log.info(
-                log_events.RUN_STARTED,
-                run_id=run.id,
-                workflow=run.workflow_name,
-                correlation_id=run.correlation_id,
-                trigger=run.trigger,
-            )
-        self._started = []
+        self._started.committed()
 
     def rolled_back(self) -> None:
-        self._started = []
+        self._started.clear()
         self.look()
 
     def next_wake(self) -> Instant | None:
@@ -197,21 +187,3 @@ def _run(run: EndedRun) -> JsonObject:
         "error": error,
         "correlation_id": run.correlation_id,
     }
-
-
-def _firing(
-    taken: PendingFiring,
-    now: Instant,
-    outcome: FiringOutcome,
-    *,
-    run_id: RunId | None = None,
-    reason: str | None = None,
-) -> Firing:
-    return Firing(
-        id=new_id(),
-        trigger_id=taken.trigger.id,
-        at=now,
-        outcome=outcome,
-        run_id=run_id,
-        reason=None if reason is None else reason[:1_000],
-    )

@@ -15,12 +15,17 @@ import msgspec
 import structlog
 
 from trunkline.clock import Instant, after, rfc3339
-from trunkline.errors import Invalid, NotFound, Unavailable
 from trunkline.executor.start_gates import StartGates
 from trunkline.id_generation import new_id
 from trunkline.ids import RunId
 from trunkline.machine.inputs import CancelRequested, encode_input
-from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, schedule_key
+from trunkline.services.triggers.starts import (
+    FiringContext,
+    StartedRuns,
+    TriggeredRuns,
+    prepared_or_reason,
+    schedule_key,
+)
 from trunkline.stores.base import InputsQueued, NewRun, QueuedInput, Transaction
 from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.telemetry import log_events
@@ -47,13 +52,12 @@ class Schedules:
     def __init__(self, runs: TriggeredRuns, gates: StartGates, metrics: Metrics) -> None:
         self._runs = runs
         self._gates = gates
-        self._metrics = metrics
+        self._started = StartedRuns(metrics)
         self._next: Instant | None = None
         self._look_at = _NOW
-        self._started: list[NewRun] = []
 
     async def work(self, tx: Transaction) -> None:
-        self._started = []
+        self._started.clear()
         if self._look_at > tx.now:
             return
         due = await tx.triggers.next_due()
@@ -84,7 +88,7 @@ class Schedules:
         inputs = [item for plan in plans for item in plan.cancels]
         for (plan, run, start), earlier in zip(starts, existing, strict=True):
             if earlier is None:
-                self._started.append(run)
+                self._started.runs.append(run)
                 plan.has_started = True
                 firings.append(start.firing("started", run_id=run.id))
             elif start.was_queued:
@@ -94,7 +98,7 @@ class Schedules:
         if inputs:
             await tx.input_queue.put(inputs)
             await tx.notify(InputsQueued())
-        await self._gates.begin(tx, self._started)
+        await self._gates.begin(tx, self._started.runs)
 
     def _compiled(self, record: TriggerRecord) -> CompiledTrigger | None:
         try:
@@ -113,17 +117,9 @@ class Schedules:
                 correlation_id=new_id(),
                 started_by=f"trigger:{plan.record.name}",
             )
-            try:
-                run = await self._runs.prepare(plan.record, context)
-            except (Invalid, NotFound) as exc:
-                plan.firings.append(start.firing("failed", reason=exc.message))
-                log.warning(log_events.TRIGGER_FAILED, trigger=plan.record.name, error=exc.message)
-            except Unavailable:
-                raise
-            except Exception as exc:
-                # It would fail again, and keep the runs of everyone else from going on.
-                plan.firings.append(start.firing("failed", reason=f"{type(exc).__name__}; see the log"))
-                log.exception(log_events.TRIGGER_FAILED, trigger=plan.record.name)
+            run = await prepared_or_reason(plan.record.name, self._runs.prepare(plan.record, context))
+            if isinstance(run, str):
+                plan.firings.append(start.firing("failed", reason=run))
             else:
                 plan.prepared.append((run, start))
 
@@ -133,20 +129,11 @@ class Schedules:
             self._look_at = self._next = _NOW
 
     def committed(self) -> None:
-        for run in self._started:
-            self._metrics.runs_started.inc()
-            log.info(
-                log_events.RUN_STARTED,
-                run_id=run.id,
-                workflow=run.workflow_name,
-                correlation_id=run.correlation_id,
-                trigger=run.trigger,
-            )
-        self._started = []
+        self._started.committed()
 
     def rolled_back(self) -> None:
         # Look again: what was taken is back.
-        self._started = []
+        self._started.clear()
         self._next = None
         self._look_at = _NOW
 

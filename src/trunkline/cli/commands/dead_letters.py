@@ -11,6 +11,7 @@ from trunkline.cli.options import HERE, Cursor, LimitOrAll, Server
 from trunkline.cli.rendering.output import (
     note,
     note_next_page,
+    print_deleted,
     print_fields,
     print_json,
     print_table,
@@ -94,10 +95,7 @@ def replay(letter: LetterArgument, /, *, server: Server = HERE) -> int:
 def delete(letter: LetterArgument, /, *, server: Server = HERE) -> int:
     """Delete a dead letter permanently."""
     server.client().delete_dead_letter(letter)
-    if server.json:
-        print_json({"deleted": letter})
-    else:
-        note(f"Deleted dead letter {letter}")
+    print_deleted("dead letter", letter, as_json=server.json)
     return Exit.OK
 
 

@@ -12,7 +12,14 @@ from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import STDIN, read_bytes
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import HERE, Cursor, LimitOrAll, Server
-from trunkline.cli.rendering.output import note, note_next_page, print_json, print_table, status_cell
+from trunkline.cli.rendering.output import (
+    note,
+    note_next_page,
+    print_deleted,
+    print_json,
+    print_table,
+    status_cell,
+)
 from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
@@ -99,10 +106,7 @@ def show(name: NameArgument, /, *, server: Server = HERE) -> int:
 def delete(name: NameArgument, /, *, server: Server = HERE) -> int:
     """Delete a JSON Schema. Saved workflows keep their copies."""
     server.client().delete_schema(name)
-    if server.json:
-        print_json({"deleted": name})
-    else:
-        note(f"Deleted schema {name}")
+    print_deleted("schema", name, as_json=server.json)
     return Exit.OK
 
 

@@ -16,7 +16,7 @@ from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import STDIN, secret_from_env, secret_from_file
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import HERE, STORE_HERE, Cursor, FileText, LimitOrAll, Server, StorePlace, Variable
-from trunkline.cli.rendering.output import note, note_next_page, print_json, print_table
+from trunkline.cli.rendering.output import note, note_next_page, print_deleted, print_json, print_table
 
 if TYPE_CHECKING:
     import asyncio
@@ -97,10 +97,7 @@ def delete(name: NameArgument, /, *, server: Server = HERE) -> int:
     Steps that need it fail before anything is sent to the agent.
     """
     server.client().delete_secret(name)
-    if server.json:
-        print_json({"deleted": name})
-    else:
-        note(f"Deleted secret {name}")
+    print_deleted("secret", name, as_json=server.json)
     return Exit.OK
 
 

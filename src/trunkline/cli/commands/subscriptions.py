@@ -8,10 +8,11 @@ from cyclopts import App, Parameter
 
 from trunkline.cli.definition_files import read_document, save_subscription
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.options import HERE, Cursor, Limit, LimitOrAll, Server
+from trunkline.cli.options import HERE, Cursor, DefinitionFiles, Limit, LimitOrAll, Server
 from trunkline.cli.rendering.output import (
     note,
     note_next_page,
+    print_deleted,
     print_json,
     print_table,
     status_cell,
@@ -29,9 +30,7 @@ app = App(
 
 @app.command(name="apply")
 def apply(
-    files: Annotated[
-        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files. - reads stdin.", negative="")
-    ],
+    files: DefinitionFiles,
     /,
     *,
     server: Server = HERE,
@@ -151,10 +150,7 @@ def redeliver(
 def delete(subscription: NameArgument, /, *, server: Server = HERE) -> int:
     """Delete a subscription with its history. Waiting deliveries are not sent."""
     server.client().delete_subscription(subscription)
-    if server.json:
-        print_json({"deleted": subscription})
-    else:
-        note(f"Deleted subscription {subscription}")
+    print_deleted("subscription", subscription, as_json=server.json)
     return Exit.OK
 
 

@@ -11,10 +11,22 @@ from trunkline.cli.definition_files import read_document, save_trigger
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import run_input
-from trunkline.cli.options import HERE, Cursor, FileText, Hidden, InputPairs, Limit, LimitOrAll, Server, Time
+from trunkline.cli.options import (
+    HERE,
+    Cursor,
+    DefinitionFiles,
+    FileText,
+    Hidden,
+    InputPairs,
+    Limit,
+    LimitOrAll,
+    Server,
+    Time,
+)
 from trunkline.cli.rendering.output import (
     note,
     note_next_page,
+    print_deleted,
     print_json,
     print_table,
     print_text,
@@ -37,9 +49,7 @@ app = App(
 
 @app.command(name="apply")
 def apply(
-    files: Annotated[
-        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files. - reads stdin.", negative="")
-    ],
+    files: DefinitionFiles,
     /,
     *,
     server: Server = HERE,
@@ -231,10 +241,7 @@ def backfill(
 def delete(trigger: NameArgument, /, *, server: Server = HERE) -> int:
     """Delete a trigger and its history. Its runs continue."""
     server.client().delete_trigger(trigger)
-    if server.json:
-        print_json({"deleted": trigger})
-    else:
-        note(f"Deleted trigger {trigger}")
+    print_deleted("trigger", trigger, as_json=server.json)
     return Exit.OK
 
 

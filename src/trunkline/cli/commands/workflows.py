@@ -12,7 +12,7 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, Diagnostic, diagnostic_of, explained
 from trunkline.cli.inputs import Choice, read_bytes
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import HERE, Cursor, JsonFlag, Limit, LimitOrAll, Server
+from trunkline.cli.options import HERE, Cursor, DefinitionFiles, JsonFlag, Limit, LimitOrAll, Server
 from trunkline.cli.rendering.output import (
     note,
     note_next_page,
@@ -41,9 +41,7 @@ app.command("trunkline.cli.publish_commands:unpublish_workflow", name="unpublish
 
 @app.command(name="apply")
 def apply(
-    files: Annotated[
-        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files. - reads stdin.", negative="")
-    ],
+    files: DefinitionFiles,
     /,
     *,
     server: Server = HERE,
@@ -70,9 +68,7 @@ def apply(
 
 @app.command(name="validate")
 def validate(
-    files: Annotated[
-        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files. - reads stdin.", negative="")
-    ],
+    files: DefinitionFiles,
     /,
     *,
     json: JsonFlag = False,

@@ -87,6 +87,13 @@ def print_json(value: object) -> None:
     print_text(json_text(value))
 
 
+def print_deleted(kind: str, name: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"deleted": name})
+    else:
+        note(f"Deleted {kind} {name}")
+
+
 def print_value(value: object) -> None:
     """A workflow's output: text as it is, everything else as JSON."""
     print_text(value if isinstance(value, str) else json_text(value))

@@ -1,35 +1,46 @@
 """
 What a trigger starts: its expressions become a run of its workflow.
 
-An executor that fires by the schedule, and a service that fires for a person, get the run from here. They insert it in
-their own transaction, together with the firing.
+An executor that fires by the schedule or for an event, and a service that fires for a person, get the run from here.
+They insert it in their own transaction, together with the firing. `StartedRuns` counts and logs what a turn of the
+commit loop has started.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Awaitable, Mapping
+from typing import NamedTuple, TypeVar
+
+import structlog
 
 from trunkline.clock import Instant, after, rfc3339
-from trunkline.errors import Invalid
-from trunkline.id_generation import new_run_id
+from trunkline.errors import Invalid, NotFound, Unavailable
+from trunkline.id_generation import new_id, new_run_id
+from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, encode, is_too_deep
 from trunkline.messages import TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.runs.labels import initial_labels
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import NewRun
-from trunkline.stores.port.automation.triggers import QueuedStart, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, QueuedStart, TriggerRecord
+from trunkline.telemetry import log_events
+from trunkline.telemetry.metrics import Metrics
 from trunkline.triggers import CompiledTrigger, compile_trigger, definition_from_canonical
 from trunkline.workflow import ExpressionError, Template
 from trunkline.workflow.validation_report import ValidationReport
+
+T = TypeVar("T")
+
+log = structlog.stdlib.get_logger()
 
 # A compiled trigger takes some kilobytes.
 _MAX_COMPILED = 1_000
 # A column holds no more; a longer key is replaced by its digest.
 _LONGEST_KEY = 150
+_LONGEST_REASON = 1_000
 
 
 class FiringContext(NamedTuple):
@@ -74,6 +85,64 @@ def key_text(value: Json) -> str | None:
     if len(text) > _LONGEST_KEY or not text.isprintable():
         text = f"sha256:{hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
     return text
+
+
+def new_firing(
+    trigger_id: str,
+    at: Instant,
+    outcome: FiringOutcome,
+    *,
+    scheduled_at: Instant | None = None,
+    run_id: RunId | None = None,
+    reason: str | None = None,
+) -> Firing:
+    return Firing(
+        id=new_id(),
+        trigger_id=trigger_id,
+        at=at,
+        outcome=outcome,
+        scheduled_at=scheduled_at,
+        run_id=run_id,
+        reason=None if reason is None else reason[:_LONGEST_REASON],
+    )
+
+
+async def prepared_or_reason(trigger: str, prepare: Awaitable[T]) -> T | str:
+    """What was prepared, or the reason of a failed firing. Raises `Unavailable`, after which the turn is repeated."""
+    try:
+        return await prepare
+    except (Invalid, NotFound) as exc:
+        log.warning(log_events.TRIGGER_FAILED, trigger=trigger, error=exc.message)
+        return exc.message
+    except Unavailable:
+        raise
+    except Exception as exc:
+        # It would fail again, and keep the runs of everyone else from going on.
+        log.exception(log_events.TRIGGER_FAILED, trigger=trigger)
+        return f"{type(exc).__name__}; see the log"
+
+
+class StartedRuns:
+    """The runs that one turn of the commit loop starts. They are counted and logged when the turn is committed."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self.runs: list[NewRun] = []
+
+    def clear(self) -> None:
+        self.runs = []
+
+    def committed(self) -> None:
+        for run in self.runs:
+            self._metrics.runs_started.inc()
+            log.info(
+                log_events.RUN_STARTED,
+                run_id=run.id,
+                workflow=run.workflow_name,
+                correlation_id=run.correlation_id,
+                trigger=run.trigger,
+            )
+        self.clear()
 
 
 class TriggeredRuns:

@@ -25,15 +25,14 @@ from trunkline.agents.call_limits.token_bucket import TokenBucket, refilled, who
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Clock
 from trunkline.errors import Conflict, Invalid, NotFound, SignatureRefused, TooManyRequests, Unavailable
-from trunkline.id_generation import new_id
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode, has_too_many_containers, is_too_deep
 from trunkline.machine.inputs import RunRequested
 from trunkline.services.runs.intake import Intake
 from trunkline.services.security.secrets import Secrets
-from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, key_text
+from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, key_text, new_firing
 from trunkline.stores.base import Store
-from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
+from trunkline.stores.port.automation.triggers import FiringOutcome, TriggerRecord
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.triggers import CompiledTrigger, WebhookDefinition
@@ -218,7 +217,7 @@ class Webhooks:
         except (Invalid, NotFound) as exc:
             await self._note(hook, context, "failed", exc.message)
             raise
-        firing = _firing(hook, context, "started", run_id=run.id)
+        firing = new_firing(hook.record.id, context.fired_at, "started", run_id=run.id)
         existing = await self._intake.start(run, RunRequested(), None, firing)
         if existing is not None:
             return existing.id
@@ -234,7 +233,9 @@ class Webhooks:
 
     async def _note(self, hook: Hook, context: FiringContext, outcome: FiringOutcome, reason: str) -> None:
         async with self._store.transaction() as tx:
-            await tx.triggers.put_firings([_firing(hook, context, outcome, reason=reason[:1_000])])
+            await tx.triggers.put_firings(
+                [new_firing(hook.record.id, context.fired_at, outcome, reason=reason)]
+            )
 
 
 def _filtered(hook: Hook, context: FiringContext) -> str | None:
@@ -277,21 +278,3 @@ def _content(headers: Mapping[str, str], body: bytes) -> Json:
     if is_too_deep(value):
         raise Invalid("The body is nested too deeply.")
     return value
-
-
-def _firing(
-    hook: Hook,
-    context: FiringContext,
-    outcome: FiringOutcome,
-    *,
-    run_id: RunId | None = None,
-    reason: str | None = None,
-) -> Firing:
-    return Firing(
-        id=new_id(),
-        trigger_id=hook.record.id,
-        at=context.fired_at,
-        outcome=outcome,
-        run_id=run_id,
-        reason=reason,
-    )

@@ -44,7 +44,7 @@ TRIGGERS: Sequence[Rule] = (
         name="scheduled-instant-has-a-key",
         breaks="A scheduled time that was filled by hand starts a second run.",
         symbol="trunkline.executor.schedules:Schedules._prepare",
-        change=Change("keyword", 3, of=10, becomes="None"),
+        change=Change("keyword", 3, of=6, becomes="None"),
         caught_by=(f"{_EXECUTOR}::test_an_instant_that_has_started_its_run_before_starts_no_second_one",),
     ),
     Rule(
@@ -155,7 +155,7 @@ TRIGGERS: Sequence[Rule] = (
     ),
     Rule(
         name="firings-left-over-are-taken",
-        breaks="EventTriggers that one turn leaves over wait for a second.",
+        breaks="Pending firings that one turn leaves over wait for a second.",
         symbol="trunkline.executor.event_triggers:EventTriggers.work",
         change=Change("ternary", becomes="after(tx.now, _LOOK_EVERY)"),
         caught_by=(f"{_LISTENING}::test_more_pending_firings_than_a_turn_takes_are_all_taken",),

@@ -26,7 +26,14 @@ from trunkline.cli.options import (
     Variable,
 )
 from trunkline.cli.rendering.agent import print_agent
-from trunkline.cli.rendering.output import note, note_next_page, print_fields, print_json, print_table
+from trunkline.cli.rendering.output import (
+    note,
+    note_next_page,
+    print_deleted,
+    print_fields,
+    print_json,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from trunkline.api.resources.agents.registry import AgentMetadataResource
@@ -271,10 +278,7 @@ def delete(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     Workflows that use it stay as they are. Their runs fail at that step until you register the agent again.
     """
     server.client().delete_agent(agent)
-    if server.json:
-        print_json({"deleted": agent})
-    else:
-        note(f"Deleted agent {agent}")
+    print_deleted("agent", agent, as_json=server.json)
     return Exit.OK
 
 
