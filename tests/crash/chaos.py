@@ -74,7 +74,7 @@ class ChaosRun:
         """Until everything that can be over is; then what the checker wants to see."""
         async with asyncio.TaskGroup() as group:
             progress = group.create_task(self._report_progress())
-            await self._harm(group)
+            await self._inject_fault(group)
             for member in self._fleet.members:
                 member.check()
             _, stuck = await asyncio.wait(self._users, timeout=_TIMEOUT_SECONDS)
@@ -92,7 +92,7 @@ class ChaosRun:
 
     # --- harm
 
-    async def _harm(self, group: asyncio.TaskGroup) -> None:
+    async def _inject_fault(self, group: asyncio.TaskGroup) -> None:
         """Kills at their pace, and evenly between them what happens less often and takes longer."""
         async with asyncio.TaskGroup() as longer:
             for number in range(self._plan.kills):

@@ -109,7 +109,7 @@ def violations(history: SystemHistory) -> list[str]:
         found += [f"run {run.id}: {problem}" for problem in _events(run)]
         found += [f"run {run.id}: {problem}" for problem in _tasks(run)]
         found += [f"run {run.id}: {problem}" for problem in _calls(run, own, history)]
-        found += [f"run {run.id}: {problem}" for problem in _untold(run, own)]
+        found += [f"run {run.id}: {problem}" for problem in _unreported(run, own)]
         want = wanted.get(str(_first_of(run, history).key))
         if want is not None:
             found += [f"run {run.id}: {problem}" for problem in _never_again(own, want)]
@@ -360,7 +360,7 @@ def _never_again(calls: Sequence[ReceivedCall], want: RequestedRun) -> Iterable[
                 yield f"{call.task_id} was called in life {call.life}, cancelled in life {want.cancelled_in}"
 
 
-def _untold(run: RunHistory, calls: Sequence[ReceivedCall]) -> Iterable[str]:
+def _unreported(run: RunHistory, calls: Sequence[ReceivedCall]) -> Iterable[str]:
     """An agent that works on a task when the run is cancelled is told."""
     told = {call.task_id for call in calls if call.kind == "cancel"}
     tasks: dict[str, str] = {}

@@ -72,10 +72,10 @@ def _pause_the_only_life(history: SystemHistory) -> None:
     history.calls[1].life = 1
 
 
-@pytest.mark.parametrize("excuse", [_pause_the_first_life, _pause_the_second_life, _pause_the_only_life])
-def test_a_process_that_was_paused_for_long_may_call_again(excuse: Callable[[SystemHistory], None]) -> None:
+@pytest.mark.parametrize("pause", [_pause_the_first_life, _pause_the_second_life, _pause_the_only_life])
+def test_a_process_that_was_paused_for_long_may_call_again(pause: Callable[[SystemHistory], None]) -> None:
     history = _good()
-    excuse(history)
+    pause(history)
     assert violations(history) == []
     assert second_calls(history) == {"caller paused": 1}
 

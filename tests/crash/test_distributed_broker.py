@@ -45,7 +45,7 @@ RESTARTS = 40
 POISON = (b"", b"\xff\x00", b"{}", b"[" * 10_000, b'{"task_id": 1}', b"null", b"x" * 100_000)
 ROUNDS = 10
 # What is lost is sent again soon, and nobody waits long for who has gone.
-HURRIED = Interceptors(
+SHORT_TIMEOUTS = Interceptors(
     timeouts=LivenessTimeouts(resend_after=timedelta(seconds=1), session=timedelta(seconds=2))
 )
 EVERY_KIND = (*KINDS, *MORE_KINDS)
@@ -189,7 +189,7 @@ async def test_what_the_broker_loses_is_sent_again_or_found_out(
         producers.append(LossyProducer(producer, loses))
         return producers[-1]
 
-    interceptors = Interceptors(timeouts=HURRIED.timeouts, producer=losing)
+    interceptors = Interceptors(timeouts=SHORT_TIMEOUTS.timeouts, producer=losing)
     async with serving_roles("api", "executor", "bridge", interceptors=interceptors) as system:
         client = await scenario.prepared(system)
         await scenario.see_all(client, EVERY_KIND * 2)
@@ -198,31 +198,31 @@ async def test_what_the_broker_loses_is_sent_again_or_found_out(
 
 
 async def test_tasks_that_were_deleted_from_their_topic_are_sent_again(scenario: BrokerScenario) -> None:
-    async with serving_roles("api", "executor", interceptors=HURRIED) as system:
+    async with serving_roles("api", "executor", interceptors=SHORT_TIMEOUTS) as system:
         client = await scenario.prepared(system)
         await scenario.start_all(client, TWO_KINDS * 5)
         await scenario.sent(client)
     assert await scenario.topics.truncate(scenario.names.tasks) >= 10
     assert scenario.agents.calls == []
-    async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
+    async with serving_roles("api", "executor", "bridge", interceptors=SHORT_TIMEOUTS) as system:
         assert await scenario.finish(scenario.client(system)) == []
 
 
 async def test_results_that_were_deleted_from_their_topic_are_published_again(
     scenario: BrokerScenario,
 ) -> None:
-    async with serving_roles("api", interceptors=HURRIED) as api:
+    async with serving_roles("api", interceptors=SHORT_TIMEOUTS) as api:
         client = await scenario.prepared(api)
-        async with serving_roles("executor", interceptors=HURRIED):
+        async with serving_roles("executor", interceptors=SHORT_TIMEOUTS):
             await scenario.start_all(client, TWO_KINDS * 5)
             while await scenario.topics.written(scenario.names.tasks) < 10:
                 pass
-        async with serving_roles("bridge", interceptors=HURRIED):
+        async with serving_roles("bridge", interceptors=SHORT_TIMEOUTS):
             while await scenario.topics.written(scenario.names.results) < 10:
                 pass
         assert await scenario.topics.truncate(scenario.names.results) >= 10
         assert len(scenario.agents.calls) == 10
-        async with serving_roles("executor", "bridge", interceptors=HURRIED):
+        async with serving_roles("executor", "bridge", interceptors=SHORT_TIMEOUTS):
             assert await scenario.finish(client) == []
 
 
@@ -230,23 +230,23 @@ async def test_results_that_were_deleted_from_their_topic_are_published_again(
 async def test_offsets_that_were_reset_lose_and_double_nothing(
     scenario: BrokerScenario, to: Literal["earliest", "latest"]
 ) -> None:
-    async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
+    async with serving_roles("api", "executor", "bridge", interceptors=SHORT_TIMEOUTS) as system:
         client = await scenario.prepared(system)
         await scenario.see_all(client, EVERY_KIND)
-    async with serving_roles("api", "executor", interceptors=HURRIED) as system:
+    async with serving_roles("api", "executor", interceptors=SHORT_TIMEOUTS) as system:
         await scenario.start_all(scenario.client(system), TWO_KINDS * 5)
         await scenario.sent(scenario.client(system))
     group = scenario.names.tasks
     await scenario.topics.reset_offsets(f"{group}.bridge", scenario.names.tasks, to)
     await scenario.topics.reset_offsets(f"{group}.executor", scenario.names.results, to)
-    async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
+    async with serving_roles("api", "executor", "bridge", interceptors=SHORT_TIMEOUTS) as system:
         assert await scenario.finish(scenario.client(system)) == []
 
 
 async def test_topics_that_are_deleted_and_recreated_during_runs_lose_nothing(
     scenario: BrokerScenario,
 ) -> None:
-    async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
+    async with serving_roles("api", "executor", "bridge", interceptors=SHORT_TIMEOUTS) as system:
         client = await scenario.prepared(system)
         gated = [await scenario.start(client, GATED) for _ in range(10)]
         for want in gated:
@@ -264,13 +264,18 @@ async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(
     scenario: BrokerScenario,
 ) -> None:
     chance = random.Random(6)
-    async with serving_roles("api", "executor", interceptors=HURRIED) as system, AsyncExitStack() as last:
+    async with (
+        serving_roles("api", "executor", interceptors=SHORT_TIMEOUTS) as system,
+        AsyncExitStack() as last,
+    ):
         client = await scenario.prepared(system)
         bridges: list[AsyncExitStack] = []
 
         async def come() -> None:
             stack = AsyncExitStack()
-            await stack.enter_async_context(serving_roles("bridge", interceptors=HURRIED, stop_timeout="30s"))
+            await stack.enter_async_context(
+                serving_roles("bridge", interceptors=SHORT_TIMEOUTS, stop_timeout="30s")
+            )
             bridges.append(stack)
 
         async def restart_bridges() -> None:
@@ -300,9 +305,9 @@ async def test_a_poisoned_record_among_good_ones_becomes_a_dead_letter_and_delay
     tasks, results = scenario.names.tasks, scenario.names.results
     headers = {"trunkline-type": b"agent-task", "trunkline-version": b"1"}
     async with (
-        serving_roles("api", "executor", interceptors=HURRIED) as system,
-        serving_roles("bridge", interceptors=HURRIED),
-        serving_roles("bridge", interceptors=HURRIED),
+        serving_roles("api", "executor", interceptors=SHORT_TIMEOUTS) as system,
+        serving_roles("bridge", interceptors=SHORT_TIMEOUTS),
+        serving_roles("bridge", interceptors=SHORT_TIMEOUTS),
     ):
         client = await scenario.prepared(system)
         async with asyncio.TaskGroup() as group:

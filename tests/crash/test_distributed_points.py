@@ -39,7 +39,7 @@ from tests.crash.crash_points import (
 )
 from tests.crash.process_instances import ProcessStarter
 from tests.crash.restart_scenario import RestartScenario
-from tests.crash.workflows import KINDS, MORE_KINDS, RESTRAINED, WorkflowKind
+from tests.crash.workflows import KINDS, LIMITED_AGENTS, MORE_KINDS, WorkflowKind
 from tests.services import fresh_database, fresh_topics
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +81,7 @@ SELDOM = {
     "lease.commit.after",
 }
 # Sent again only what is late: a step whose agent takes longer than that, or whose message is lost.
-UNCERTAIN = {"dispatches.take_due"}
+NOT_ALWAYS_REACHED = {"dispatches.take_due"}
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +106,7 @@ async def copied_database(
     life = await starter.start(tmp_path_factory.mktemp("prepared"), settings=settings)
     url = await life.ready
     assert url is not None
-    await register_everything(TrunklineClient(session, url), agents, fields=RESTRAINED)
+    await register_everything(TrunklineClient(session, url), agents, fields=LIMITED_AGENTS)
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
     return template_database
@@ -165,7 +165,7 @@ async def test_runs_survive_the_end_of_the_process(
             found = await scenario.live()
         await starter.end()
         assert found == [], f"ended at occurrence {occurrence} of {point}"
-    assert ended or point in UNCERTAIN or point.endswith(".doubted"), f"{point} was never reached"
+    assert ended or point in NOT_ALWAYS_REACHED or point.endswith(".doubted"), f"{point} was never reached"
 
 
 @pytest.mark.timeout(300)

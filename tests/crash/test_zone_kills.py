@@ -116,9 +116,9 @@ async def test_accepted_work_that_ended_before_the_kill_keeps_its_result(
 async def test_a_caller_that_hangs_up_does_not_end_the_work(zone: ZoneServer, caller: RetryingCaller) -> None:
     params: JsonObject = {"name": "work", "seconds": 1}
     await zone.start()
-    hasty = asyncio.create_task(caller.ask("1", "once", params))
+    first_ask = asyncio.create_task(caller.ask("1", "once", params))
     await _until_run(zone, "work", 1)
-    hasty.cancel()
+    first_ask.cancel()
     assert reason_of(await caller.end_of("1", "once", params)) is None
     assert zone.runs()["work"] == 1
 

@@ -31,7 +31,7 @@ AGENTS = {
 # Asked once, it is done: a poll takes a fifth of a second, and there are many cases.
 AGENT_QUERIES = {"polled": "polls=1"}
 # For a few runs: its failures open its breaker, and what it is asked next is a probe.
-RESTRAINED: dict[str, JsonObject] = {
+LIMITED_AGENTS: dict[str, JsonObject] = {
     "flaky": {"breaker": {"failures": 1, "open_ms": 50}, "rate": {"per_second": 1_000, "burst": 100}}
 }
 
@@ -219,7 +219,7 @@ _GATED = """
 """
 
 
-_HURRIED = """
+_WITH_DEADLINES = """
   hold:
     agent: holding
     input: {text: "${ input.key }"}
@@ -547,7 +547,7 @@ MORE_KINDS = (
     ),
     WorkflowKind(
         name="hurried",
-        steps=_HURRIED,
+        steps=_WITH_DEADLINES,
         output="steps.hold.output.text",
         react=_watch,
         ends=_failed,

@@ -138,14 +138,14 @@ def read_python(block: Block) -> list[str]:
 
 def read_javascript(block: Block) -> list[str]:
     kind = "module" if block.text.startswith("import ") else "commonjs"
-    return _told_by([str(NODE), f"--input-type={kind}", "--check", "-"], block.text)
+    return _findings_of([str(NODE), f"--input-type={kind}", "--check", "-"], block.text)
 
 
 def read_go(block: Block) -> list[str]:
-    return _told_by([str(go_tool("gofmt")), "-e", "-l"], block.text)
+    return _findings_of([str(go_tool("gofmt")), "-e", "-l"], block.text)
 
 
-def _told_by(command: list[str], text: str) -> list[str]:
+def _findings_of(command: list[str], text: str) -> list[str]:
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     return [done.stderr] if done.returncode else []
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 HEADER = "X-A2A-Notification-Token"
 # In both dialects' shapes: a task that is over, and a word about it.
-LIES = (
+FORGED_BODIES = (
     b'{"kind": "task", "id": "t", "contextId": "c", "status": {"state": "completed"}}',
     b'{"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_FAILED"}}}',
     b'{"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_CANCELED"}}}',
@@ -104,10 +104,10 @@ async def test_a_forged_notification_changes_nothing(
     ]
     async with aiohttp.ClientSession() as session:
         for url, headers in forged:
-            for lie in LIES:
-                async with session.post(url, data=lie, headers=headers) as answer:
+            for body in FORGED_BODIES:
+                async with session.post(url, data=body, headers=headers) as answer:
                     assert answer.status == 404
-    assert await system.metric("agent_pushes_total", result="refused") == len(forged) * len(LIES)
+    assert await system.metric("agent_pushes_total", result="refused") == len(forged) * len(FORGED_BODIES)
     assert (await system.get(run_id))["status"] == "RUNNING"
     pushing_agent.release("long")
     assert output_of(await system.wait_for(run_id))["text"] == "Done: long"
@@ -123,9 +123,9 @@ async def test_a_replayed_push_makes_no_false_body_true(
     run_id = await begin(system, pushing_agent, "work long")
     target = push_target_of(system, run_id)
     async with aiohttp.ClientSession(headers={HEADER: target.token}) as session:
-        for lie in LIES:
+        for body in FORGED_BODIES:
             asked = len(_questions(pushing_agent))
-            async with session.post(target.url, data=lie) as answer:
+            async with session.post(target.url, data=body) as answer:
                 assert answer.status == 204
             while len(_questions(pushing_agent)) == asked:
                 await asyncio.sleep(0.02)
@@ -134,11 +134,11 @@ async def test_a_replayed_push_makes_no_false_body_true(
         ended = await system.wait_for(run_id)
         asked = len(_questions(pushing_agent))
         over = await system.metric("agent_pushes_total", result="over") or 0
-        for lie in LIES:
-            async with session.post(target.url, data=lie) as answer:
+        for body in FORGED_BODIES:
+            async with session.post(target.url, data=body) as answer:
                 assert answer.status == 204
     assert output_of(ended)["text"] == "Done: long"
-    assert (await system.metric("agent_pushes_total", result="over") or 0) >= over + len(LIES)
+    assert (await system.metric("agent_pushes_total", result="over") or 0) >= over + len(FORGED_BODIES)
     assert await system.get(run_id) == ended
     assert len(_questions(pushing_agent)) == asked
 
@@ -159,9 +159,9 @@ async def server(tmp_path: Path) -> AsyncGenerator[KillableServer]:
         await server.kill()
 
 
-@pytest.mark.parametrize("rings_while_it_is_away", [True, False], ids=["rings-in-vain", "rings-later"])
+@pytest.mark.parametrize("pushes_during_downtime", [True, False], ids=["push-is-lost", "push-arrives-later"])
 async def test_a_task_whose_bridge_was_killed_ends_with_and_without_a_push(
-    server: KillableServer, pushing_agent: AgentProcess, *, rings_while_it_is_away: bool
+    server: KillableServer, pushing_agent: AgentProcess, *, pushes_during_downtime: bool
 ) -> None:
     async with aiohttp.ClientSession() as session:
         client = TrunklineClient(session, server.url)
@@ -174,7 +174,7 @@ async def test_a_task_whose_bridge_was_killed_ends_with_and_without_a_push(
         while not await _is_followed(client, run_id):
             await asyncio.sleep(0.02)
         await server.kill()
-        if rings_while_it_is_away:
+        if pushes_during_downtime:
             pushing_agent.release("long")
         await server.start()
         pushing_agent.release("long")
@@ -183,7 +183,7 @@ async def test_a_task_whose_bridge_was_killed_ends_with_and_without_a_push(
                 break
         run = await client.run(run_id)
         # The push target that was made before the kill is still valid: its notification came in time, or after the end.
-        while not rings_while_it_is_away and not await _rings(client):
+        while not pushes_during_downtime and not await _accepted_pushes(client):
             await asyncio.sleep(0.02)
         refused = (await _pushes(client)).get("refused", 0)
     assert output_of(run)["text"] == "Done: long"
@@ -199,7 +199,7 @@ async def _is_followed(client: TrunklineClient, run_id: str) -> bool:
     return isinstance(waiting_for, dict) and waiting_for["kind"] == "remote"
 
 
-async def _rings(client: TrunklineClient) -> float:
+async def _accepted_pushes(client: TrunklineClient) -> float:
     pushes = await _pushes(client)
     return pushes.get("asked", 0) + pushes.get("over", 0)
 

@@ -8,12 +8,12 @@ import aiohttp
 
 from trunkline.testing import RunningSystem
 
-HELLO = ": hello"
-RING = "event: runs_changed"
+CONNECTED = ": hello"
+RUNS_CHANGED = "event: runs_changed"
 
 
 async def change_notifications(system: RunningSystem) -> AsyncGenerator[str]:
-    """Every line but those of the events' data; the first is `HELLO`."""
+    """Every line but those of the events' data; the first is `CONNECTED`."""
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"{system.url}/api/v1/runs/changes") as response,

@@ -94,8 +94,8 @@ class RandomOperator:
                 outcome = self._random.choice(["succeeded", "failed", "call_again"])
                 await self._post(f"/steps/{step['name']}/resolve", {"outcome": outcome})
 
-    async def _post(self, wish: str, body: Json = None) -> None:
-        answer = await self._system.call("POST", f"/runs/{self._run_id}{wish}", body)
+    async def _post(self, action: str, body: Json = None) -> None:
+        answer = await self._system.call("POST", f"/runs/{self._run_id}{action}", body)
         # Too late, or somebody else was faster: that may be.
         assert answer.status in {202, 409}, answer.body
 

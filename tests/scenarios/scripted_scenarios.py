@@ -155,7 +155,7 @@ async def _pause_and_resume(context: ScenarioContext) -> None:
     await context.send_command("resume")
 
 
-async def _fail_beside(context: ScenarioContext) -> None:
+async def _fail_in_parallel_branch(context: ScenarioContext) -> None:
     """The other branch's call is under way while one fails, and ends after it."""
     await context.agents["Slow"].called()
     await context.system.wait_for_step(context.run_id, "fails", {"FAILED"})
@@ -274,7 +274,7 @@ SCENARIOS = (
         _watch,
     ),
     Scenario(
-        "fails-beside",
+        "fails-in-parallel-branch",
         {
             "slow": {"agent": "Slow"},
             "fails": {"agent": "Fails"},
@@ -285,7 +285,7 @@ SCENARIOS = (
             "Fails": simple(simple_error("no")),
             "Never": simple(simple_success("never")),
         },
-        _fail_beside,
+        _fail_in_parallel_branch,
     ),
     Scenario(
         "retried-run",

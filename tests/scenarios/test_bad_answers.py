@@ -15,7 +15,7 @@ from trunkline.testing.system import error_of, step_of
 
 pytestmark = pytest.mark.anyio
 
-DRIP = EndlessReply(timedelta(milliseconds=100))
+ENDLESS = EndlessReply(timedelta(milliseconds=100))
 HTML = Reply(200, b"<!doctype html><h1>Welcome to nginx!</h1>", {"Content-Type": "text/html"})
 DEEP = b"[" * 100_000 + b"]" * 100_000
 BOMB = gzip.compress(b"0" * 50_000_000)
@@ -55,7 +55,7 @@ BAD: list[tuple[str, str, Script, str, str]] = [
     ("depth", "jsonrpc-2.0", deep, "agent_answer_malformed", "The answer is nested too deeply"),
     ("bomb", "jsonrpc-2.0", Reply(200, BOMB, {"Content-Encoding": "gzip"}), "agent_answer_compressed",
      "Content-Encoding: gzip"),
-    ("drip", "jsonrpc-2.0", DRIP, "agent_timeout", "The agent did not answer within"),
+    ("drip", "jsonrpc-2.0", ENDLESS, "agent_timeout", "The agent did not answer within"),
     ("redirect", "jsonrpc-2.0", Reply(307, b"", {"Location": "http://169.254.169.254/"}), "agent_redirected",
      "redirects to http://169.254.169.254/"),
     ("simple html", "simple-a2a", HTML, "agent_answer_malformed", "malformed Simple A2A response"),

@@ -197,8 +197,8 @@ async def test_a_run_is_paused_and_resumed_with_all_below_it(
 ) -> None:
     del nested
     runs = await all_begun(system)
-    for wish, status in (("pause", "PAUSED"), ("resume", "RUNNING")):
-        await system.call("POST", f"/runs/{runs[0]}/{wish}")
+    for action, status in (("pause", "PAUSED"), ("resume", "RUNNING")):
+        await system.call("POST", f"/runs/{runs[0]}/{action}")
         for run in runs:
             await system.wait_for(run, {status})
     await system.call("POST", f"/runs/{runs[0]}/cancel")

@@ -25,7 +25,7 @@ from trunkline.testing.system import error_of, step_of
 pytestmark = pytest.mark.anyio
 
 
-class RendezvousAgent:
+class BarrierAgent:
     """Answers nobody before so many are there: only calls that overlap ever end."""
 
     def __init__(self, guests: int) -> None:
@@ -45,7 +45,7 @@ class RendezvousAgent:
 
 
 async def test_branches_that_do_not_need_each_other_run_at_the_same_time(system: RunningSystem) -> None:
-    async with ScriptedAgent(RendezvousAgent(3)) as branch, ScriptedAgent(simple_success("joined")) as join:
+    async with ScriptedAgent(BarrierAgent(3)) as branch, ScriptedAgent(simple_success("joined")) as join:
         await system.register("Branch", branch.url, protocol="simple-a2a")
         await system.register("Join", join.url, protocol="simple-a2a")
         await system.save(
@@ -74,14 +74,14 @@ async def test_branches_that_do_not_need_each_other_run_at_the_same_time(system:
 
 
 async def test_max_parallel_lets_no_more_steps_run_than_it_says(system: RunningSystem) -> None:
-    meeting = RendezvousAgent(2)
-    async with ScriptedAgent(meeting) as agent:
+    barrier = BarrierAgent(2)
+    async with ScriptedAgent(barrier) as agent:
         await system.register("Agent", agent.url, protocol="simple-a2a")
         steps: JsonObject = {f"step_{number}": {"agent": "Agent"} for number in range(6)}
         await system.save({"name": "narrow", "max_parallel": 2, "steps": steps})
         run = await system.run("narrow")
     assert run["status"] == "COMPLETED"
-    assert meeting.most_present == 2
+    assert barrier.most_present == 2
     assert len(agent.calls) == 6
 
 

@@ -39,9 +39,9 @@ def push_in(call: Call) -> JsonObject:
 async def ring(system: RunningSystem, push: JsonObject) -> int:
     """As an agent does it, with a task that says what is not so."""
     url = str(push["url"]).replace(PUBLIC, system.url)
-    lie: Json = {"kind": "task", "id": "remote-1", "status": {"state": "failed"}}
+    forged: Json = {"kind": "task", "id": "remote-1", "status": {"state": "failed"}}
     headers = {"X-A2A-Notification-Token": str(push["token"])}
-    async with aiohttp.ClientSession() as session, session.post(url, json=lie, headers=headers) as answer:
+    async with aiohttp.ClientSession() as session, session.post(url, json=forged, headers=headers) as answer:
         return answer.status
 
 
@@ -80,11 +80,11 @@ async def test_an_agent_that_pushes_before_it_has_answered_is_polled_all_the_sam
     statuses: list[int] = []
     async with running_system(tmp_path / "data", clock=FakeClock(), public_url=PUBLIC) as system:
 
-        async def ring_and_answer(call: Call) -> Json:
+        async def push_and_answer(call: Call) -> Json:
             statuses.append(await ring(system, push_in(call)))
             return WORKING(call)
 
-        async with ScriptedAgent(ring_and_answer, jsonrpc_task("Sunny")) as agent:
+        async with ScriptedAgent(push_and_answer, jsonrpc_task("Sunny")) as agent:
             run = await system.wait_for(await start(system, agent))
     assert statuses == [204]
     assert run["status"] == "COMPLETED"

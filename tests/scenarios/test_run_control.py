@@ -237,19 +237,19 @@ async def test_a_run_that_waits_and_is_paused_waits_again_when_it_is_resumed(sys
 
 
 @pytest.mark.parametrize(
-    ("wish", "wished"), [("cancel", "cancelled"), ("pause", "paused"), ("resume", "resumed")]
+    ("action", "done"), [("cancel", "cancelled"), ("pause", "paused"), ("resume", "resumed")]
 )
 async def test_a_finished_run_accepts_no_commands(
-    shared_system: RunningSystem, wish: str, wished: str
+    shared_system: RunningSystem, action: str, done: str
 ) -> None:
     system = shared_system
     async with ScriptedAgent(simple_success("ok")) as agent:
-        await system.register(f"Agent {wish}", agent.url, protocol="simple-a2a")
-        await system.save({"name": wish, "steps": {"only": {"agent": f"Agent {wish}"}}})
-        run = await system.run(wish)
-        answer = await system.call("POST", f"/runs/{run['id']}/{wish}")
+        await system.register(f"Agent {action}", agent.url, protocol="simple-a2a")
+        await system.save({"name": action, "steps": {"only": {"agent": f"Agent {action}"}}})
+        run = await system.run(action)
+        answer = await system.call("POST", f"/runs/{run['id']}/{action}")
     assert answer.status == 409
-    assert str(answer.json["detail"]) == f"Run {run['id']} is COMPLETED and cannot be {wished}."
+    assert str(answer.json["detail"]) == f"Run {run['id']} is COMPLETED and cannot be {done}."
     assert answer.json["fix"] == f"See its state: trunkline runs show {run['id']}."
 
 

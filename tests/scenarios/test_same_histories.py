@@ -71,11 +71,11 @@ def _without_times(shown: JsonObject) -> JsonObject:
     return {name: "then" if name in TIMES and value else value for name, value in shown.items()}
 
 
-def asked(telling: ScenarioResult) -> dict[str, list[Json]]:
+def asked(result: ScenarioResult) -> dict[str, list[Json]]:
     """What each agent was asked; in the order of the alphabet, since steps that share an agent need no order."""
     return {
-        name: sorted((without_ids(body, telling.run) for body in bodies), key=encode)
-        for name, bodies in telling.calls.items()
+        name: sorted((without_ids(body, result.run) for body in bodies), key=encode)
+        for name, bodies in result.calls.items()
     }
 
 

@@ -390,7 +390,7 @@ async def test_a_private_key_is_readable_nowhere(
                 )
                 step: JsonObject = {"agent": name, "retry": {"max_attempts": 1}}
                 await watched.save({"name": name.lower(), "steps": {"only": step}})
-            known, stranger = await watched.run("known"), await watched.run("stranger")
+            known, unknown_ca = await watched.run("known"), await watched.run("stranger")
             refused = await watched.call(
                 "POST",
                 "/agents",
@@ -402,10 +402,10 @@ async def test_a_private_key_is_readable_nowhere(
                 },
             )
             texts = {"refused": refused.body.decode()}
-            for name, run in (("Known", known), ("Stranger", stranger)):
+            for name, run in (("Known", known), ("Stranger", unknown_ca)):
                 texts |= await everything_readable(watched, str(run["id"]), name)
     assert (known["status"], refused.status) == ("COMPLETED", 422)
-    assert error_of(stranger)["code"] == "agent_tls_failed"
+    assert error_of(unknown_ca)["code"] == "agent_tls_failed"
     lines = [line for key in (ours[1], root[1]) for line in key.splitlines()[1:-1]]
     for where, text in texts.items():
         assert_hidden(text, where, *lines)

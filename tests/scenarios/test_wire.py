@@ -358,10 +358,10 @@ async def test_a_push_address_is_known_to_its_agent_alone(tmp_path: Path) -> Non
         run = await system.run("one")
         items = await system.items(f"/runs/{run['id']}/wire")
         configuration = part(part(agent.calls[-1].body, "params"), "configuration")
-    bell = part(configuration, "pushNotificationConfig")
-    assert str(bell["url"]).startswith("http://trunkline.example/hooks/a2a/")
-    assert str(bell["token"]) not in str(items)
-    assert str(bell["url"]).rpartition("/")[2] not in str(items)
+    push_config = part(configuration, "pushNotificationConfig")
+    assert str(push_config["url"]).startswith("http://trunkline.example/hooks/a2a/")
+    assert str(push_config["token"]) not in str(items)
+    assert str(push_config["url"]).rpartition("/")[2] not in str(items)
     assert "http://trunkline.example/hooks/a2a/[redacted]" in str(items[-1]["request"])
 
 

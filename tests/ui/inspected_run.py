@@ -28,7 +28,7 @@ from trunkline.testing import jsonrpc_error, jsonrpc_task, simple_success
 from trunkline.testing.agents import Call, Hangup, Reply, Scripted, Stream
 
 # What a browser would run, load or follow, were it not text.
-HARM = "<img src=x onerror=alert(1)><script>alert(2)</script> javascript:alert(3) {{7*7}}"
+HOSTILE_TEXT = "<img src=x onerror=alert(1)><script>alert(2)</script> javascript:alert(3) {{7*7}}"
 # One red pixel.
 PICTURE = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
@@ -84,11 +84,11 @@ def _file(name: str, media_type: str, content: bytes) -> Json:
 
 def _with_files(call: Call) -> Scripted:
     parts: Json = [
-        {"kind": "text", "text": f"Four files, and some words: {HARM}"},
-        {"kind": "data", "data": {"depth": 12.0, "unit": "m", "serial": SERIAL, "words": HARM}},
+        {"kind": "text", "text": f"Four files, and some words: {HOSTILE_TEXT}"},
+        {"kind": "data", "data": {"depth": 12.0, "unit": "m", "serial": SERIAL, "words": HOSTILE_TEXT}},
         _file("gauge.png", "image/png", PICTURE),
         _file("map.svg", "image/svg+xml", DRAWING),
-        _file("report.html", "text/html", HARM.encode()),
+        _file("report.html", "text/html", HOSTILE_TEXT.encode()),
         _file("readings.bin", "application/octet-stream", LONG_FILE),
     ]
     task: JsonObject = {"kind": "task", "id": "remote-1", "contextId": "c", "status": {"state": "completed"}}
@@ -113,7 +113,7 @@ WORKFLOW: JsonObject = {
     "steps": {
         "flaky": {"agent": "Flaky", "input": {"text": 'it\'s "$HOME" `id` \\ !\nGrüße @'}, "retry": QUICKLY},
         "stream": {"agent": "Streamer", "input": {"query": "tide"}},
-        "files": {"agent": "Giver", "input": {"query": HARM}},
+        "files": {"agent": "Giver", "input": {"query": HOSTILE_TEXT}},
         "each": {
             "agent": "Each",
             "for_each": {"items": "${ input.numbers }", "on_error": "collect"},
@@ -178,13 +178,13 @@ def inspected_system(session: Path, folder: Path, agents: ThreadedAgents) -> Gen
         "Giver": (agents.start(_with_files), "jsonrpc-2.0"),
         "Each": (agents.start(_item), "simple-a2a"),
         "Long": (agents.start(_long), "simple-a2a"),
-        "Broken": (agents.start(jsonrpc_error(-32000, HARM)), "jsonrpc-2.0"),
+        "Broken": (agents.start(jsonrpc_error(-32000, HOSTILE_TEXT)), "jsonrpc-2.0"),
     }
     with trunkline_up(session, folder, name="inspected") as url:
         client = Client(url)
         for name, (agent, protocol) in started.items():
             client.create_agent({"name": name, "url": agent.url, "protocol": protocol})
         client.save_workflow(encode(WORKFLOW))
-        run = client.execute("tides", {"numbers": list(range(1, ITEMS + 1)), "words": HARM})["id"]
+        run = client.execute("tides", {"numbers": list(range(1, ITEMS + 1)), "words": HOSTILE_TEXT})["id"]
         follow_run(client, run, show="nothing")
         yield InspectedRun(client, run)

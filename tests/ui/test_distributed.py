@@ -95,13 +95,13 @@ def test_it_shows_every_process_and_what_they_need(page: Page, fleet: RoleProces
         expect(processes.filter(has=cell)).to_contain_text("Alive")
     expect(page.get_by_test_id("queues").locator("[data-name=outbox]")).to_be_visible()
     topics = fleet.kafka.topics
-    for topic, takers in (
+    for topic, consumers in (
         (topics.tasks, "Bridges"),
         (topics.results, "Executors"),
         (topics.commands, "API servers"),
     ):
         group = page.locator(f"[data-testid=consumer-group][data-topic='{topic}']")
-        expect(group).to_contain_text(takers)
+        expect(group).to_contain_text(consumers)
         expect(group.get_by_test_id("waiting")).to_have_text("0")
     check_appearance(page, "system-distributed")
 

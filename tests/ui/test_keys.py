@@ -76,9 +76,9 @@ def test_a_wrong_key_is_reported_and_the_right_one_opens_the_page_until_sign_out
     page: Page, guarded: GuardedServer
 ) -> None:
     context = page.context
-    beside = context.new_page()
-    beside.goto("/inbox")
-    expect(beside.get_by_test_id("key-dialog")).to_be_visible()
+    other_tab = context.new_page()
+    other_tab.goto("/inbox")
+    expect(other_tab.get_by_test_id("key-dialog")).to_be_visible()
     page.goto("/system?tab=audit")
     enter(page, "tl_wrong")
     expect(page.get_by_test_id("key-wrong")).to_contain_text("The API key is unknown.")
@@ -87,7 +87,7 @@ def test_a_wrong_key_is_reported_and_the_right_one_opens_the_page_until_sign_out
     expect(page.get_by_test_id("audit-entry").filter(has_text="Created key vera")).to_be_visible()
     expect(page).to_have_url(f"{guarded.url}/system?tab=audit")
     expect(page.get_by_test_id("account")).to_have_text("ann")
-    expect(beside.get_by_test_id("inbox-empty")).to_be_visible()
+    expect(other_tab.get_by_test_id("inbox-empty")).to_be_visible()
     page.reload()
     expect(page.get_by_test_id("audit-entry").first).to_be_visible()
     late = context.new_page()
@@ -104,12 +104,12 @@ def test_a_wrong_key_is_reported_and_the_right_one_opens_the_page_until_sign_out
     expect(page.get_by_test_id("key-dialog")).to_be_visible()
     kept = page.evaluate("JSON.stringify([{...sessionStorage}, {...localStorage}])")
     assert guarded.keys["admin"] not in kept
-    for tab in (beside, late):
+    for tab in (other_tab, late):
         expect(tab.get_by_test_id("key-dialog")).to_be_visible()
     enter(late, guarded.keys["viewer"])
-    for tab in (page, beside):
+    for tab in (page, other_tab):
         expect(tab.get_by_test_id("account")).to_have_text("vera")
-    for tab in (page, beside, late):
+    for tab in (page, other_tab, late):
         tab.close()
     later = context.new_page()
     later.goto("/inbox")

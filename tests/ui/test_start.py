@@ -53,7 +53,7 @@ input:
 steps:
   bring: {agent: Waiter, input: "${ input }"}
 """
-SECRETIVE = b"""
+WITH_SECRETS = b"""
 name: secretive
 input:
   type: object
@@ -76,7 +76,7 @@ def waiting_workflow(demo: DemoSystem, agents: ThreadedAgents) -> None:
     demo.client.save_workflow(ORDER)
     demo.client.save_workflow(LISTS)
     demo.client.save_workflow(FREE)
-    demo.client.save_workflow(SECRETIVE)
+    demo.client.save_workflow(WITH_SECRETS)
 
 
 def write_json(page: Page, label: str, value: Json) -> None:

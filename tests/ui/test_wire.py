@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.har_schema import check_har
 from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import check_appearance
-from tests.ui.inspected_run import HARM, ITEMS, InspectedRun, begin_slow_run
+from tests.ui.inspected_run import HOSTILE_TEXT, ITEMS, InspectedRun, begin_slow_run
 from tests.ui.request_capture import RequestCapture, request_capture
 
 from trunkline.bridge.wire.exchanges import to_curl
@@ -182,8 +182,8 @@ def test_a_body_that_was_cut_says_so(page: Page, inspected: InspectedRun) -> Non
 
 def test_what_agents_write_on_the_wire_is_text(page: Page, inspected: InspectedRun) -> None:
     open_wire(page, inspected, "step=broken&tab=wire")
-    expect(page.get_by_test_id("response").get_by_test_id("body")).to_contain_text(HARM)
-    expect(page.get_by_test_id("exchange-notes")).to_contain_text(HARM)
+    expect(page.get_by_test_id("response").get_by_test_id("body")).to_contain_text(HOSTILE_TEXT)
+    expect(page.get_by_test_id("exchange-notes")).to_contain_text(HOSTILE_TEXT)
     assert page.get_by_test_id("wire").locator("img, script, iframe, a[href]").count() == 0
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from trunkline.api.headers import find_header
+from trunkline.api.correlation_ids import find_header
 from trunkline.api.problems import BodyTooLarge, MalformedBody, finding_of
 from trunkline.errors import Invalid
 from trunkline.jsontypes import (

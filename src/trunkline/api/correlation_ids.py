@@ -11,7 +11,7 @@ HEADER = "X-Correlation-ID"
 RAW_HEADER = HEADER.lower().encode()
 SCOPE_KEY = "trunkline.correlation_id"
 # Visible ASCII: what comes from outside ends up in log lines and in the headers of other requests.
-_SANE = re.compile(rb"[\x21-\x7e]{1,128}")
+_VISIBLE_ASCII = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
 def correlation_id_of(scope: Mapping[str, object]) -> str:
@@ -21,7 +21,7 @@ def correlation_id_of(scope: Mapping[str, object]) -> str:
 
 def choose_correlation_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
     given = find_header(headers, RAW_HEADER)
-    return given.decode("ascii") if given is not None and _SANE.fullmatch(given) else new_id()
+    return given.decode("ascii") if given is not None and _VISIBLE_ASCII.fullmatch(given) else new_id()
 
 
 def find_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:

@@ -18,7 +18,7 @@ from typing import Annotated
 import msgspec
 
 from trunkline.api.bodies import convert, decode_json
-from trunkline.api.headers import find_header
+from trunkline.api.correlation_ids import find_header
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.events.new_events import SentEvent

@@ -30,7 +30,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.requests import Request
 
-from trunkline.api.headers import find_header
+from trunkline.api.correlation_ids import find_header
 from trunkline.clock import Instant
 from trunkline.errors import Finding, Invalid
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from trunkline.api.headers import HEADER, correlation_id_of
+from trunkline.api.correlation_ids import HEADER, correlation_id_of
 from trunkline.api.resources.common import Problem, finding_resource
 from trunkline.errors import (
     AlreadyExists,

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 from starlette.types import ASGIApp
 
-from trunkline.api.headers import choose_correlation_id
+from trunkline.api.correlation_ids import choose_correlation_id
 from trunkline.api.problems import Kind
 from trunkline.api.problems import refusal as refusal_text
 from trunkline.serving import ConnectionLimits, HttpConnection, base_url, listen

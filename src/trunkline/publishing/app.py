@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from trunkline.api.app import PUBLISHED
-from trunkline.api.headers import correlation_id_of
+from trunkline.api.correlation_ids import correlation_id_of
 from trunkline.api.middleware.auth import caller_of, key_id_of
 from trunkline.api.problems import method_not_allowed, problem_of, unexpected
 from trunkline.api.routes.run_control import begin_request_span

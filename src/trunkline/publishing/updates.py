@@ -168,8 +168,8 @@ class TaskUpdates:
         self._about: JsonObject = {"taskId": run_id, "contextId": message.context_id}
         self._speaking = speaking_step(workflow)
         # What was passed on, and up to which event of the run.
-        self._told = PartialArtifacts(MAX_KEPT_CHARACTERS)
-        self._told_up_to = 0
+        self._sent = PartialArtifacts(MAX_KEPT_CHARACTERS)
+        self._sent_up_to = 0
         # The last question of each step, and up to which event of the run it is known.
         self._questions: dict[str, tuple[int, _Question | None]] = {}
 
@@ -191,9 +191,9 @@ class TaskUpdates:
         updates: list[Update] = []
         for event in events:
             updates += (await self.of_event(event))[position.skip :]
-            if self._told_up_to == position.seq:
+            if self._sent_up_to == position.seq:
                 # Nothing was left out, so nothing has to be read again.
-                self._told_up_to = event.seq
+                self._sent_up_to = event.seq
             position = Position(event.seq)
         return updates, position, status in FINAL_RUN_STATUSES and not more
 
@@ -207,7 +207,7 @@ class TaskUpdates:
 
     async def partial_artifacts(self, up_to: int) -> list[JsonObject]:
         """What the agent has said of its artifacts up to this event."""
-        return (await self._whole_told(up_to)).whole()
+        return (await self._all_sent(up_to)).whole()
 
     async def _of_event(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
         match event.type:
@@ -246,13 +246,13 @@ class TaskUpdates:
         data = _data(event)
         if self._speaking is None or data.get("step") != self._speaking:
             return []
-        told = await self._told_before(event.seq)
-        self._told_up_to = event.seq
+        sent = await self._sent_before(event.seq)
+        self._sent_up_to = event.seq
         updates: list[tuple[JsonObject, TaskState | None]] = []
         for number, news in enumerate(_objects(data.get("news"))):
             match news.get("kind"):
                 case "artifact":
-                    update = self._piece(told, news)
+                    update = self._piece(sent, news)
                     if update is not None:
                         updates.append((update, None))
                 case "status" if parts := _parts_of(news):
@@ -262,10 +262,10 @@ class TaskUpdates:
                     pass
         return updates
 
-    def _piece(self, told: PartialArtifacts, news: JsonObject) -> JsonObject | None:
+    def _piece(self, sent: PartialArtifacts, news: JsonObject) -> JsonObject | None:
         if not _parts_of(news):
             return None
-        artifact, appends = told.add(news)
+        artifact, appends = sent.add(news)
         return self._artifact(artifact, append=appends, last=news.get("last") is True)
 
     def _artifact(self, artifact: JsonObject, *, append: bool, last: bool) -> JsonObject:
@@ -275,7 +275,7 @@ class TaskUpdates:
     async def _completed(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
         """The artifacts that callers do not have yet as they are, and the end."""
         answer = await self._answer()
-        told = (await self._whole_told(event.seq - 1)).whole()
+        sent = (await self._all_sent(event.seq - 1)).whole()
         said = answer.status_message or answer.message
         message = said and said_message(self._run_id, self._message_of_caller, said)
         body, state = self._status("completed", event.at, message)
@@ -285,7 +285,7 @@ class TaskUpdates:
             *(
                 (self._artifact(artifact, append=False, last=True), None)
                 for artifact in answer.artifacts
-                if artifact not in told
+                if artifact not in sent
             ),
             (body, state),
         ]
@@ -343,32 +343,32 @@ class TaskUpdates:
         message = self._message("error", [{"text": failure_text(str(fields.get("message", "")))}])
         return self._status(state, event.at, message)
 
-    async def _told_before(self, seq: int) -> PartialArtifacts:
+    async def _sent_before(self, seq: int) -> PartialArtifacts:
         """What was passed on before this event. Only the events since the last call are read."""
-        if self._told_up_to >= seq:
+        if self._sent_up_to >= seq:
             # An update is made once more, because its receiver has not accepted it.
-            self._told, self._told_up_to = PartialArtifacts(MAX_KEPT_CHARACTERS), 0
-        if self._told_up_to < seq - 1:
-            await self._read_told(self._told, after=self._told_up_to, before=seq)
-            self._told_up_to = seq - 1
-        return self._told
+            self._sent, self._sent_up_to = PartialArtifacts(MAX_KEPT_CHARACTERS), 0
+        if self._sent_up_to < seq - 1:
+            await self._read_sent(self._sent, after=self._sent_up_to, before=seq)
+            self._sent_up_to = seq - 1
+        return self._sent
 
-    async def _whole_told(self, up_to: int) -> PartialArtifacts:
+    async def _all_sent(self, up_to: int) -> PartialArtifacts:
         """What was passed on up to this event, however much it is."""
-        told = await self._told_before(up_to + 1)
-        if told.is_whole:
-            return told
+        sent = await self._sent_before(up_to + 1)
+        if sent.is_whole:
+            return sent
         whole = PartialArtifacts()
-        await self._read_told(whole, after=0, before=up_to + 1)
+        await self._read_sent(whole, after=0, before=up_to + 1)
         return whole
 
-    async def _read_told(self, told: PartialArtifacts, *, after: int, before: int) -> None:
+    async def _read_sent(self, sent: PartialArtifacts, *, after: int, before: int) -> None:
         if self._speaking is None:
             return
         async for event in self._events_of(self._speaking, after=after, before=before):
             for news in _objects(_data(event).get("news")):
                 if news.get("kind") == "artifact" and _parts_of(news):
-                    told.add(news)
+                    sent.add(news)
 
     async def _events_of(self, step: str, *, after: int, before: int) -> AsyncGenerator[EventRecord]:
         """The step's events between two of the run, neither included. A page of them is in memory at a time."""

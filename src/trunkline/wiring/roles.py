@@ -25,7 +25,7 @@ from trunkline.bridge.calls.attachments import Attachments
 from trunkline.bridge.calls.detached import DetachedCaller
 from trunkline.bridge.calls.output_check import OutputChecks
 from trunkline.bridge.lease_heartbeat import Heartbeat
-from trunkline.bridge.migration.dialect_changes import DialectChanges
+from trunkline.bridge.migration.dialect_changes import DialectChangeComparison
 from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
 from trunkline.bridge.task_claimer import TaskClaimer
@@ -109,7 +109,7 @@ class BridgeRole:
         self._shadow_calls = ShadowCalls(
             detached, context.agent_routes, context.store, context.clock, context.metrics
         )
-        self._dialect_changes = DialectChanges(
+        self._dialect_changes = DialectChangeComparison(
             detached,
             context.agent_routes,
             context.registry,

@@ -71,14 +71,14 @@ async def test_failures_that_are_noted_at_once_add_up(
 ) -> None:
     await register(one, "A", options=AgentOptions(breaker=POLICY))
     await note(one, *[BAD] * known)
-    keeper = await connect(postgres_url)
+    lock_holder = await connect(postgres_url)
     async with one.transaction() as first:
         assert await first.agents.record_calls([BAD]) == []
         late = asyncio.create_task(note(two, *[BAD] * (2 - known)))
-        while await keeper.first(WAITING) == (0,):
+        while await lock_holder.first(WAITING) == (0,):
             await asyncio.sleep(0.01)
     assert [change.status for change in await late] == ["open"]
-    await keeper.close()
+    await lock_holder.close()
 
 
 async def test_calls_that_end_well_are_noted_without_a_wait(one: Store, two: Store) -> None:

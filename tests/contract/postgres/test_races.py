@@ -32,19 +32,19 @@ async def test_what_is_applied_while_a_run_is_being_locked_is_not_applied_again(
     async with open_postgres(postgres_url) as store:
         await insert(store, new_run(1))
         await put(store, item(1, "a"))
-    keeper = await connect(postgres_url)
-    await keeper.command(GATED_RUNS)
+    lock_holder = await connect(postgres_url)
+    await lock_holder.command(GATED_RUNS)
     async with open_postgres(postgres_url) as one, open_postgres(postgres_url) as two:
         async with one.transaction() as tx:
             (woken,) = await tx.input_queue.claim_runs(10)
             applied = [row for row, _ in woken.items]
             assert await tx.runs.write_transitions([transition(1, applied=applied)]) == set()
-            await keeper.command("SELECT pg_advisory_lock(7)")
+            await lock_holder.command("SELECT pg_advisory_lock(7)")
             late = asyncio.create_task(claim(two))
-            while await keeper.first(WAITING) != (1,):
+            while await lock_holder.first(WAITING) != (1,):
                 await asyncio.sleep(0.01)
         # The second has found the run woken, and locks it only now.
-        await keeper.command("SELECT pg_advisory_unlock(7)")
+        await lock_holder.command("SELECT pg_advisory_unlock(7)")
         assert await late == []
         assert await one.runs.status(run_id(1)) == ("RUNNING", 0)
-    await keeper.close()
+    await lock_holder.close()

@@ -132,17 +132,17 @@ async def test_migrations_are_found_after_an_event_and_the_last_of_each_agent(st
 
 
 async def test_no_smaller_number_appears_after_a_greater_one_was_seen(postgres_url: str) -> None:
-    keeper = await connect(postgres_url)
+    observer = await connect(postgres_url)
     async with open_postgres(postgres_url) as one, open_postgres(postgres_url) as two:
         async with one.transaction() as tx:
             await tx.agent_events.lock()
             late = asyncio.create_task(put_events(two, new_event(B)))
-            while await keeper.first(WAITING) != (1,) and not late.done():
+            while await observer.first(WAITING) != (1,) and not late.done():
                 await asyncio.sleep(0.01)
             assert [event.id for event in await tx.agent_events.put([new_event(A)])] == [1]
         assert [event.id for event in await late] == [2]
         assert [event.agent_id for event in await one.agent_events.migrations_since(0)] == [A, B]
-    await keeper.close()
+    await observer.close()
 
 
 async def test_a_check_is_kept_and_names_the_one_before_that_asked_the_same(store: Store) -> None:

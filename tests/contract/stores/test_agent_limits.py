@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 OTHER = "another process"
 POLICY = BreakerPolicy(failures=2, open_ms=10_000, probes=1)
-FRAGILE = AgentOptions(breaker=POLICY)
+WITH_BREAKER = AgentOptions(breaker=POLICY)
 SECOND = timedelta(seconds=1)
 BAD = CallEnd(failed=True, error="HTTP 503")
 OK = CallEnd(failed=False)
@@ -137,7 +137,7 @@ async def test_a_claim_that_is_rolled_back_takes_no_token(store: Store) -> None:
 
 
 async def test_failures_that_two_bridges_note_open_one_breaker(store: Store, clock: FakeClock) -> None:
-    await register(store, "A", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
     assert await note(store, BAD) == []
     reason = "2 consecutive failures, the last one: HTTP 503"
     assert await note(store, BAD) == [BreakerChange("A", "open", reason)]
@@ -151,8 +151,8 @@ async def test_failures_that_two_bridges_note_open_one_breaker(store: Store, clo
 
 
 async def test_an_open_breaker_holds_up_no_other_agent(store: Store) -> None:
-    await register(store, "A", options=FRAGILE)
-    await register(store, "B", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
+    await register(store, "B", options=WITH_BREAKER)
     await note(store, BAD, BAD)
     await queue(store, task(1, agent="A"), task(2, agent="B"), task(3, agent="not registered"))
     assert sorted(each.task.agent for each in await claim(store)) == ["B", "not registered"]
@@ -161,7 +161,7 @@ async def test_an_open_breaker_holds_up_no_other_agent(store: Store) -> None:
 async def test_what_the_agent_has_taken_is_asked_for_while_the_breaker_is_open(
     store: Store, clock: FakeClock
 ) -> None:
-    await register(store, "A", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
     await queue(store, task(1))
     (claimed,) = await claim(store)
     await answer(store, taken(claimed, poll_at=clock.now()))
@@ -171,7 +171,7 @@ async def test_what_the_agent_has_taken_is_asked_for_while_the_breaker_is_open(
 
 
 async def test_a_claim_knows_the_breaker_that_records_its_end(store: Store) -> None:
-    await register(store, "A", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
     await register(store, "B")
     await queue(store, task(1, agent="A"), task(2, agent="B"))
     policies = {each.task.agent: (each.breaker, each.is_probe) for each in await claim(store)}
@@ -179,7 +179,7 @@ async def test_a_claim_knows_the_breaker_that_records_its_end(store: Store) -> N
 
 
 async def test_one_bridge_probes_and_its_success_lets_the_others_call(store: Store, clock: FakeClock) -> None:
-    await register(store, "A", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
     await note(store, BAD, BAD)
     await queue(store, *(task(number) for number in range(1, 5)))
     clock.advance(timedelta(seconds=10))
@@ -191,7 +191,7 @@ async def test_one_bridge_probes_and_its_success_lets_the_others_call(store: Sto
 
 
 async def test_a_probe_that_fails_opens_the_breaker_again(store: Store, clock: FakeClock) -> None:
-    await register(store, "A", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
     await note(store, BAD, BAD)
     await queue(store, task(1), task(2))
     clock.advance(timedelta(seconds=10))
@@ -202,7 +202,7 @@ async def test_a_probe_that_fails_opens_the_breaker_again(store: Store, clock: F
 
 
 async def test_a_probe_whose_bridge_died_does_not_block_for_ever(store: Store, clock: FakeClock) -> None:
-    await register(store, "A", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
     await note(store, BAD, BAD)
     await queue(store, task(1), task(2))
     clock.advance(timedelta(seconds=10))
@@ -216,13 +216,13 @@ async def test_a_probe_whose_bridge_died_does_not_block_for_ever(store: Store, c
 
 
 async def test_an_agent_that_answers_leaves_nothing_in_the_store(store: Store) -> None:
-    await register(store, "A", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
     assert await note(store, OK, OK, OK) == []
     assert (await store.agents.load("A")).state == INITIAL_STATE
 
 
 async def test_a_run_whose_task_waits_for_a_breaker_has_a_reason_to_wake(store: Store) -> None:
-    await register(store, "A", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
     await note(store, BAD, BAD)
     await queue(store, task(1))
     await write(store, transition(1))
@@ -233,8 +233,8 @@ async def test_a_run_whose_task_waits_for_a_breaker_has_a_reason_to_wake(store: 
 
 
 async def test_the_backlog_has_the_breakers_of_the_agents_that_have_one(store: Store) -> None:
-    await register(store, "A", options=FRAGILE)
-    await register(store, "B", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
+    await register(store, "B", options=WITH_BREAKER)
     await register(store, "C")
     await register(store, "D", options=rate(1))
     await note(store, BAD, BAD, agent="B")
@@ -262,14 +262,14 @@ async def test_a_reset_closes_the_breaker_and_fills_the_bucket(store: Store) -> 
 async def test_an_agent_under_another_name_url_or_policy_begins_afresh(
     store: Store, change: dict[str, object]
 ) -> None:
-    agent = await register(store, "A", options=FRAGILE)
+    agent = await register(store, "A", options=WITH_BREAKER)
     await note(store, BAD, BAD)
     async with store.transaction() as tx:
         assert await tx.agents.update(msgspec.structs.replace(agent, version=2, **change), 1)
     assert (await store.agents.load("A")).state == INITIAL_STATE
 
 
-@pytest.mark.parametrize("options", [FRAGILE, AgentOptions()])
+@pytest.mark.parametrize("options", [WITH_BREAKER, AgentOptions()])
 async def test_what_is_known_stays_with_an_agent_that_gets_other_tags_or_skills(
     store: Store, options: AgentOptions
 ) -> None:
@@ -286,7 +286,7 @@ async def test_what_is_known_stays_with_an_agent_that_gets_other_tags_or_skills(
 
 
 async def test_what_is_known_stays_with_an_agent_that_is_changed_otherwise(store: Store) -> None:
-    agent = await register(store, "A", options=FRAGILE)
+    agent = await register(store, "A", options=WITH_BREAKER)
     await note(store, BAD, BAD)
     async with store.transaction() as tx:
         assert await tx.agents.update(msgspec.structs.replace(agent, description="x", version=2), 1)
@@ -296,11 +296,11 @@ async def test_what_is_known_stays_with_an_agent_that_is_changed_otherwise(store
 
 
 async def test_an_agent_that_is_registered_again_begins_afresh(store: Store) -> None:
-    agent = await register(store, "A", options=FRAGILE)
+    agent = await register(store, "A", options=WITH_BREAKER)
     await note(store, BAD, BAD)
     async with store.transaction() as tx:
         await tx.agents.delete(agent.id)
-    await register(store, "A", options=FRAGILE)
+    await register(store, "A", options=WITH_BREAKER)
     assert (await store.agents.load("A")).state.breaker == CLOSED
 
 

@@ -86,11 +86,11 @@ async def test_every_field_comes_back_as_it_was_written(store: Store) -> None:
 
 
 async def test_an_agent_is_found_by_name_and_by_id_and_the_name_comes_first(store: Store) -> None:
-    impostor = msgspec.structs.replace(bare("Impostor"), name=FULL.id)
+    same_name = msgspec.structs.replace(bare("Impostor"), name=FULL.id)
     await insert(store, FULL)
     assert await store.agents.get(FULL.id) == FULL
-    await insert(store, impostor)
-    assert await store.agents.get(FULL.id) == impostor
+    await insert(store, same_name)
+    assert await store.agents.get(FULL.id) == same_name
     assert await store.agents.get("Nobody") is None
 
 

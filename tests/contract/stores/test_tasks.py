@@ -183,14 +183,14 @@ async def test_an_answer_ends_a_task(store: Store) -> None:
 async def test_the_answer_of_a_zombie_writes_nothing(store: Store, epoch_behind: int, owner: str) -> None:
     await queue(store, task(1), task(2))
     claimed = {each.task.run_id: each for each in await claim(store)}
-    ours, zombies = claimed[run_id(1)], claimed[run_id(2)]
-    late = msgspec.structs.replace(done(zombies), epoch=zombies.epoch - epoch_behind)
+    ours, stale = claimed[run_id(1)], claimed[run_id(2)]
+    late = msgspec.structs.replace(done(stale), epoch=stale.epoch - epoch_behind)
     if owner == ME:
-        assert await answer(store, done(ours), late) == {zombies.key}
+        assert await answer(store, done(ours), late) == {stale.key}
     else:
-        assert await answer(store, late, owner=owner) == {zombies.key}
+        assert await answer(store, late, owner=owner) == {stale.key}
     assert (await store.backlog.count()).claimed_tasks == (1 if owner == ME else 2)
-    assert await answer(store, done(zombies)) == set()
+    assert await answer(store, done(stale)) == set()
 
 
 async def test_a_second_answer_to_the_same_claim_writes_nothing(store: Store) -> None:

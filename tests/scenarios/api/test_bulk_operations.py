@@ -12,7 +12,7 @@ from trunkline.testing.system import objects_in
 
 pytestmark = pytest.mark.anyio
 
-NAP: JsonObject = {"name": "nap", "steps": {"sleep": {"sleep": "2h"}, "b": {"set": {"x": 1}}}}
+SLEEPING: JsonObject = {"name": "sleeping", "steps": {"sleep": {"sleep": "2h"}, "b": {"set": {"x": 1}}}}
 QUICK: JsonObject = {"name": "quick", "steps": {"a": {"set": {"x": 1}}}}
 FAILING: JsonObject = {"name": "failing", "steps": {"a": {"set": {"x": "${ input.missing }"}}}}
 PARENT: JsonObject = {"name": "parent", "steps": {"a": {"workflow": "quick"}}}
@@ -21,7 +21,7 @@ ENDED = {"COMPLETED", "CANCELLED", "FAILED"}
 
 @pytest.fixture
 async def ready(shared_system: RunningSystem) -> RunningSystem:
-    for workflow in (NAP, QUICK, FAILING, PARENT):
+    for workflow in (SLEEPING, QUICK, FAILING, PARENT):
         await shared_system.save(workflow)
     return shared_system
 
@@ -66,28 +66,28 @@ async def found(system: RunningSystem, query: str) -> set[str]:
 
 
 async def test_a_filtered_cancel_ends_the_runs_that_match_and_no_other(ready: RunningSystem) -> None:
-    runs = await started(ready, "nap", "c1", "RUNNING", 5)
-    (other,) = await started(ready, "nap", "c2", "RUNNING")
+    runs = await started(ready, "sleeping", "c1", "RUNNING", 5)
+    (other,) = await started(ready, "sleeping", "c2", "RUNNING")
     await started(ready, "quick", "c1", "COMPLETED")
-    job = await do(ready, "cancel", {"label": "batch:c1", "workflow": "nap"})
+    job = await do(ready, "cancel", {"label": "batch:c1", "workflow": "sleeping"})
     assert [job[name] for name in ("status", "total", "processed", "succeeded", "failed")] == [
         "COMPLETED", 5, 5, 5, 0,
     ]  # fmt: skip
-    assert job["filter"] == {"label": ["batch:c1"], "workflow": "nap"}
+    assert job["filter"] == {"label": ["batch:c1"], "workflow": "sleeping"}
     for run in runs:
         assert (await ready.wait_for(run))["status"] == "CANCELLED"
     assert await found(ready, "label=batch:c2&status=RUNNING") == {other}
 
 
 async def test_a_dry_run_counts_and_changes_nothing(ready: RunningSystem) -> None:
-    runs = await started(ready, "nap", "d1", "RUNNING", 3)
+    runs = await started(ready, "sleeping", "d1", "RUNNING", 3)
     job = await do(ready, "cancel", {"label": ["batch:d1"]}, dry_run=True)
     assert [job[name] for name in ("status", "dry_run", "total", "processed")] == ["COMPLETED", True, 3, 0]
     assert await found(ready, "label=batch:d1&status=RUNNING") == set(runs)
 
 
 async def test_runs_are_paused_and_resumed(ready: RunningSystem) -> None:
-    runs = await started(ready, "nap", "p1", "RUNNING", 3)
+    runs = await started(ready, "sleeping", "p1", "RUNNING", 3)
     assert (await do(ready, "pause", {"label": {"batch": "p1"}}))["succeeded"] == 3
     for run in runs:
         await ready.wait_for(run, {"PAUSED"})
@@ -132,7 +132,7 @@ async def test_deleted_runs_are_gone_with_their_children(ready: RunningSystem) -
     runs = await started(ready, "parent", "x1", "COMPLETED", 2)
     children = {str(run["id"]) for each in runs for run in await ready.items(f"/runs?parent={each}")}
     assert len(children) == 2
-    (going,) = await started(ready, "nap", "x1", "RUNNING")
+    (going,) = await started(ready, "sleeping", "x1", "RUNNING")
     job = await do(ready, "delete", {"label": "batch:x1"})
     assert (job["total"], job["succeeded"], job["failed"]) == (2, 2, 0)
     for run in (*runs, *children):
@@ -141,7 +141,7 @@ async def test_deleted_runs_are_gone_with_their_children(ready: RunningSystem) -
 
 
 async def test_more_runs_than_a_page_are_each_acted_on_once(ready: RunningSystem) -> None:
-    runs = await start(ready, "nap", "many", 230)
+    runs = await start(ready, "sleeping", "many", 230)
     job = await do(ready, "cancel", {"label": "batch:many"})
     assert (job["total"], job["succeeded"]) == (230, 230)
     for run in runs:

@@ -139,10 +139,10 @@ async def test_a_request_that_does_not_end_is_given_up(beginning: bytes) -> None
 
 
 async def test_a_connection_on_which_nothing_is_asked_is_closed() -> None:
-    class Unwelcoming(ApiConnection):
+    class SmallLimits(ApiConnection):
         idle_seconds = 0.01
 
-    async with connected(Unwelcoming) as (reader, _):
+    async with connected(SmallLimits) as (reader, _):
         assert await all_that_comes(reader) == b""
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 WORKING = jsonrpc_task("", state="working")
 HEADER = "X-A2A-Notification-Token"
-LIE = b'{"id": "remote-1", "status": {"state": "failed"}, "kind": "task"}'
+FORGED_TASK = b'{"id": "remote-1", "status": {"state": "failed"}, "kind": "task"}'
 
 
 @asynccontextmanager
@@ -48,7 +48,7 @@ def path_of(target: PushTarget) -> str:
 async def test_an_agent_that_pushes_is_polled_at_once_and_only_its_answer_counts(tmp_path: Path) -> None:
     async with working(tmp_path) as (system, agent, run_id, target):
         agent.script(jsonrpc_task("Sunny"))
-        answer = await system.call("POST", path_of(target), LIE, {HEADER: target.token})
+        answer = await system.call("POST", path_of(target), FORGED_TASK, {HEADER: target.token})
         run = await system.wait_for(run_id)
         wire = await system.items(f"/runs/{run_id}/wire")
     assert sorted(str(item["kind"]) for item in wire) == ["poll", "push", "send"]
@@ -71,13 +71,15 @@ async def test_a_repeated_push_polls_again_and_does_nothing_once_the_task_is_ove
 ) -> None:
     async with working(tmp_path) as (system, agent, run_id, target):
         for rings in (1, 2):
-            assert (await system.call("POST", path_of(target), LIE, {HEADER: target.token})).status == 204
+            assert (
+                await system.call("POST", path_of(target), FORGED_TASK, {HEADER: target.token})
+            ).status == 204
             await agent.called(1 + rings)
         agent.script(jsonrpc_task("Sunny"))
-        await system.call("POST", path_of(target), LIE, {HEADER: target.token})
+        await system.call("POST", path_of(target), FORGED_TASK, {HEADER: target.token})
         await system.wait_for(run_id)
         calls = len(agent.calls)
-        again = await system.call("POST", path_of(target), LIE, {HEADER: target.token})
+        again = await system.call("POST", path_of(target), FORGED_TASK, {HEADER: target.token})
         assert again.status == 204
         assert await system.metric("agent_pushes_total", result="over") == 1
     assert len(agent.calls) == calls
@@ -87,12 +89,12 @@ async def test_a_push_with_a_wrong_address_or_token_is_refused_alike(tmp_path: P
     async with working(tmp_path) as (system, agent, _, target):
         path, token = path_of(target), target.token
         refused = [
-            await system.call("POST", path, LIE),
-            await system.call("POST", path, LIE, {HEADER: token[:-1]}),
-            await system.call("POST", path[:-1], LIE, {HEADER: token}),
-            await system.call("POST", path.partition(".")[0], LIE, {HEADER: token}),
-            await system.call("POST", "//hooks/a2a/x.y", LIE, {HEADER: token}),
-            await system.call("POST", f"//hooks/a2a/{'A' * 4000}.{'B' * 43}", LIE, {HEADER: token}),
+            await system.call("POST", path, FORGED_TASK),
+            await system.call("POST", path, FORGED_TASK, {HEADER: token[:-1]}),
+            await system.call("POST", path[:-1], FORGED_TASK, {HEADER: token}),
+            await system.call("POST", path.partition(".")[0], FORGED_TASK, {HEADER: token}),
+            await system.call("POST", "//hooks/a2a/x.y", FORGED_TASK, {HEADER: token}),
+            await system.call("POST", f"//hooks/a2a/{'A' * 4000}.{'B' * 43}", FORGED_TASK, {HEADER: token}),
         ]
     assert {answer.status for answer in refused} == {404}
     said = {str(answer.json["detail"]) for answer in refused}
@@ -145,10 +147,10 @@ async def test_neither_the_address_nor_the_token_is_in_the_log(tmp_path: Path) -
     with capture_logs() as logs:
         async with working(tmp_path) as (system, _, _, target):
             address = target.url.rpartition("/")[2]
-            await system.call("POST", path_of(target), LIE, {HEADER: target.token})
-            await system.call("POST", path_of(target), LIE, {HEADER: "wrong"})
+            await system.call("POST", path_of(target), FORGED_TASK, {HEADER: target.token})
+            await system.call("POST", path_of(target), FORGED_TASK, {HEADER: "wrong"})
             await system.call("GET", path_of(target))
-            await system.call("POST", path_of(target) + "/more", LIE, {HEADER: target.token})
+            await system.call("POST", path_of(target) + "/more", FORGED_TASK, {HEADER: target.token})
     assert "push_notification_received" in {entry["event"] for entry in logs}
     assert address not in str(logs)
     assert address.partition(".")[2] not in str(logs)

@@ -122,8 +122,8 @@ async def test_what_the_state_does_not_allow_is_a_conflict_with_the_reason(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
     run_id = str((await system.run("w"))["id"])
-    for wish in ("cancel", "pause", "resume"):
-        answer = await system.call("POST", f"/runs/{run_id}/{wish}")
+    for action in ("cancel", "pause", "resume"):
+        answer = await system.call("POST", f"/runs/{run_id}/{action}")
         assert answer.status == 409
         assert "COMPLETED" in str(answer.json["detail"])
     reply = await system.call("POST", f"/runs/{run_id}/steps/a/reply", {"text": "x"})

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from starlette.types import Message
 from tests.resources import read_resource
-from tests.scenarios.change_notifications import HELLO, RING, change_notifications
+from tests.scenarios.change_notifications import CONNECTED, RUNS_CHANGED, change_notifications
 
 from trunkline.api.event_streams import RunsChangedStream
 from trunkline.api.resources.runs import RunPage, RunSummary
@@ -149,25 +149,25 @@ async def test_what_cannot_be_asked_is_refused_with_the_place(
 async def test_a_notification_wakes_watchers_of_a_run_that_begins_and_ends(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
-    bell = change_notifications(system)
-    assert await anext(bell) == HELLO
+    notifications = change_notifications(system)
+    assert await anext(notifications) == CONNECTED
     run = await system.start("weather")
-    assert await anext(bell) == RING
+    assert await anext(notifications) == RUNS_CHANGED
     await system.wait_for(run)
     # The end may have come while the first ring was on its way; then it is what the next one is for.
-    assert await anext(bell) == RING
+    assert await anext(notifications) == RUNS_CHANGED
     await system.start("weather")
-    assert await anext(bell) == RING
-    await bell.aclose()
+    assert await anext(notifications) == RUNS_CHANGED
+    await notifications.aclose()
 
 
 async def test_the_change_stream_ends_when_the_process_is_asked_to_stop(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
-    bell = change_notifications(system)
-    assert await anext(bell) == HELLO
+    notifications = change_notifications(system)
+    assert await anext(notifications) == CONNECTED
     system.embedded.stopping.set()
-    assert [line async for line in bell if line != RING] == []
+    assert [line async for line in notifications if line != RUNS_CHANGED] == []
 
 
 async def test_a_change_stream_without_changes_sends_keep_alive_comments(system: RunningSystem) -> None:

@@ -83,11 +83,11 @@ async def test_an_unknown_outcome_is_resolved_from_the_inbox(trunkline: Trunklin
     async with ScriptedAgent(Hangup()) as agent:
         run_id = await waiting(trunkline, agent, "Rude", ", delivery: at_most_once")
         listed = await trunkline("inbox", "list", "--kind", "outcome", "--json")
-        unsaid = await trunkline("inbox", "answer", run_id, "letter", "--text", "Done.")
+        without_outcome = await trunkline("inbox", "answer", run_id, "letter", "--text", "Done.")
         resolved = await trunkline(
             "inbox", "answer", run_id, "letter", "--outcome", "succeeded", "--output", "7"
         )
         shown = await trunkline("runs", "show", run_id, "--json")
     assert run_id in listed.out
-    assert "--outcome succeeded|failed|call_again" in unsaid.err
-    assert (unsaid.code, resolved.code, shown.json["status"]) == (2, 0, "COMPLETED")
+    assert "--outcome succeeded|failed|call_again" in without_outcome.err
+    assert (without_outcome.code, resolved.code, shown.json["status"]) == (2, 0, "COMPLETED")

@@ -53,11 +53,11 @@ class LostCommitReplies:
 
 
 async def test_what_was_committed_unheard_is_done_once(tmp_path: Path) -> None:
-    hard_of_hearing: list[LostCommitReplies] = []
+    lossy_stores: list[LostCommitReplies] = []
 
     def between(store: Store) -> Store:
-        hard_of_hearing.append(LostCommitReplies(store))
-        return cast("Store", hard_of_hearing[0])
+        lossy_stores.append(LostCommitReplies(store))
+        return cast("Store", lossy_stores[0])
 
     async with (
         ScriptedAgent(simple_success("a")) as first,
@@ -79,7 +79,7 @@ async def test_what_was_committed_unheard_is_done_once(tmp_path: Path) -> None:
                 )
                 wires = [await system.items(f"/runs/{run['id']}/wire") for run in runs]
                 histories = [await system.items(f"/runs/{run['id']}/events") for run in runs]
-    assert hard_of_hearing[0].unheard
+    assert lossy_stores[0].unheard
     assert Counter(run["status"] for run in runs) == {"COMPLETED": RUNS}
     called = Counter(str(call.id) for agent in (first, second) for call in agent.calls)
     assert called == Counter(f"{run['id']}/{step}/0" for run in runs for step in ("one", "two", "three"))

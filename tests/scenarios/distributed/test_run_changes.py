@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.scenarios.change_notifications import HELLO, RING, change_notifications
+from tests.scenarios.change_notifications import CONNECTED, RUNS_CHANGED, change_notifications
 from tests.scenarios.distributed.in_process_roles import serving_roles
 
 from trunkline.jsontypes import JsonObject
@@ -22,13 +22,13 @@ async def test_a_notification_wakes_watchers_of_a_run_that_another_process_drive
     ):
         await system.register("Agent", agent.url, protocol="simple-a2a")
         await system.save(ONE)
-        bell = change_notifications(other)
-        assert await anext(bell) == HELLO
+        notifications = change_notifications(other)
+        assert await anext(notifications) == CONNECTED
         # Nobody is there to move it.
         run = await system.start("one")
-        assert await anext(bell) == RING
+        assert await anext(notifications) == RUNS_CHANGED
         assert [item["status"] for item in await other.items("/runs")] == ["PENDING"]
         async with serving_roles("executor", "bridge"):
             while (await other.get(run))["status"] != "COMPLETED":
-                assert await anext(bell) == RING
-        await bell.aclose()
+                assert await anext(notifications) == RUNS_CHANGED
+        await notifications.aclose()

@@ -67,13 +67,13 @@ async def test_clients_that_only_connect_stop_no_run(tmp_path: Path) -> None:
         await system.register("Agent", agent.url, protocol="simple-a2a")
         await system.save({"name": "one", "steps": {"only": {"agent": "Agent"}}})
         host, port = system.url.removeprefix("http://").split(":")
-        strangers = [await asyncio.open_connection(host, int(port)) for _ in range(200)]
-        for _, writer in strangers:
+        idle_connections = [await asyncio.open_connection(host, int(port)) for _ in range(200)]
+        for _, writer in idle_connections:
             writer.write(b"GET /livez HTTP/1.1\r\nHost: x")
         async with asyncio.timeout(60):
             run = await system.run("one")
             # The oldest had to go.
-            assert await strangers[0][0].read() == b""
-        for _, writer in strangers:
+            assert await idle_connections[0][0].read() == b""
+        for _, writer in idle_connections:
             writer.transport.abort()
     assert run["status"] == "COMPLETED"

@@ -25,7 +25,7 @@ from trunkline.testing.system import objects_in
 pytestmark = pytest.mark.anyio
 
 FILE: JsonObject = {"raw": "aGk=", "mediaType": "text/plain", "filename": "a.txt"}
-PUNS: JsonObject = {"id": "puns", "name": "Puns", "description": "Makes puns.", "tags": ["fun"]}
+SKILL: JsonObject = {"id": "puns", "name": "Puns", "description": "Makes puns.", "tags": ["fun"]}
 ARTIFACTS: list[Json] = [
     {
         "artifactId": "report",
@@ -333,7 +333,7 @@ async def card_of(system: RunningSystem) -> JsonObject:
 
 
 async def test_a_card_says_what_the_card_of_the_agent_says(system: RunningSystem) -> None:
-    agent = Agent("Kit", description="Plays with words.", skills=[PUNS])
+    agent = Agent("Kit", description="Plays with words.", skills=[SKILL])
     agent.handler(play)
     async with served(agent) as url:
         caller = await publish(system, url)
@@ -343,7 +343,7 @@ async def test_a_card_says_what_the_card_of_the_agent_says(system: RunningSystem
         await system.call("PATCH", "/agents/A", {"description": "Ours.", "skills": ["own"]})
         changed = await card_of(system)
     assert card["description"] == "Plays with words."
-    assert card["skills"] == [PUNS]
+    assert card["skills"] == [SKILL]
     assert changed["description"] == "Ours."
     assert [(skill["id"], skill["description"]) for skill in objects_in(changed["skills"])] == [
         ("own", "Ours.")

@@ -150,9 +150,9 @@ async def test_what_a_policy_limits_is_refused_with_its_own_status(tmp_path: Pat
             return await post(url, body, token_for(body))
 
         assert "It may call: execute_task." in refused(await signed(call("purge")), 403)
-        misfit = await signed(call(text="hello"))
-        assert (misfit.status, misfit.error["code"]) == (200, -32602)
-        assert misfit.error["data"] == {
+        invalid_params = await signed(call(text="hello"))
+        assert (invalid_params.status, invalid_params.error["code"]) == (200, -32602)
+        assert invalid_params.error["data"] == {
             "fields": [
                 {"path": "channel", "message": "is required"},
                 {"path": "bot_token", "message": "is required"},

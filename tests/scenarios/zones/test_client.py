@@ -114,11 +114,11 @@ async def test_each_sending_has_its_own_signature_and_the_work_runs_once(tmp_pat
 
 
 async def test_a_caller_that_the_zone_does_not_know_is_rejected_immediately(tmp_path: Path) -> None:
-    stranger: JsonObject = {**SIGNER, "key": signing_key()[0]}
+    other_signer: JsonObject = {**SIGNER, "key": signing_key()[0]}
     async with (
         asyncio.timeout(TIMEOUT_SECONDS),
         zone_server(GatedZone(SIGNED).opened(), tmp_path) as url,
-        open_zone_client(url, auth_type="signed", auth_config=stranger) as client,
+        open_zone_client(url, auth_type="signed", auth_config=other_signer) as client,
     ):
         with pytest.raises(ZoneCallFailed, match="Not authenticated") as raised:
             await client.execute_task(PARAMS)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.embedded_only
 AMPLE = 60.0
 ROOT = made("root")
 SERVER = made("server", signed_by=ROOT)
-STRANGER = made("verification", signed_by=made("another root"))
+UNTRUSTED = made("verification", signed_by=made("another root"))
 
 
 def files(folder: Path, **texts: str) -> list[Path]:
@@ -99,12 +99,12 @@ async def test_a_client_without_a_certificate_has_no_names(tmp_path: Path) -> No
 @pytest.mark.anyio
 async def test_without_an_authority_no_certificate_is_asked_for(tmp_path: Path) -> None:
     async with server(tmp_path, authority=False) as url:
-        assert await names_of(url, STRANGER) is None
+        assert await names_of(url, UNTRUSTED) is None
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("client", "required"), [(STRANGER, False), (STRANGER, True), (None, True)], ids=["may", "must", "none"]
+    ("client", "required"), [(UNTRUSTED, False), (UNTRUSTED, True), (None, True)], ids=["may", "must", "none"]
 )
 async def test_a_certificate_that_the_authority_has_not_signed_gets_no_connection(
     tmp_path: Path, client: tuple[str, str] | None, required: bool

@@ -168,13 +168,13 @@ async def test_only_whom_the_policy_knows_by_a_key_needs_no_certificate(
         assert url.startswith("https://127.0.0.1:")
         certified = TlsConfig(authority=root[0], certificate=client[0], key=client[1])
         assert (await post(url, body, tls=certified)).status == 200
-        stranger = TlsConfig(authority=root[0])
+        without_certificate = TlsConfig(authority=root[0])
         if takes_tokens:
-            assert (await post(url, body, token_for(body), tls=stranger)).status == 200
-            assert (await post(url, body, tls=stranger)).status == 401
+            assert (await post(url, body, token_for(body), tls=without_certificate)).status == 200
+            assert (await post(url, body, tls=without_certificate)).status == 401
         else:
             with pytest.raises(TransportError):
-                await post(url, body, token_for(body), tls=stranger)
+                await post(url, body, token_for(body), tls=without_certificate)
 
 
 def test_an_audit_needs_a_zones_folder(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ class Version(NamedTuple):
 
     def at_once(self, params: JsonObject) -> JsonObject:
         """The same, to be answered before the task is done."""
-        wish: JsonObject = {"returnImmediately": True} if self.name == "1.0" else {"blocking": False}
-        return {**params, "configuration": wish}
+        configuration: JsonObject = {"returnImmediately": True} if self.name == "1.0" else {"blocking": False}
+        return {**params, "configuration": configuration}
 
     def task(self, result: JsonObject) -> JsonObject:
         """The task that a message was answered with."""

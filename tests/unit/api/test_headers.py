@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.api.headers import choose_correlation_id
+from trunkline.api.correlation_ids import choose_correlation_id
 
 
 def test_a_sane_id_is_taken() -> None:

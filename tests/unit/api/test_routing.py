@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message, Scope
 
-from trunkline.api.headers import SCOPE_KEY
+from trunkline.api.correlation_ids import SCOPE_KEY
 from trunkline.api.parameters import ParameterReader, Parameters
 from trunkline.api.routing import OperationRouter, operation
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 
 POLICY = BreakerPolicy(failures=2, open_ms=1_000)
 STRICT = BreakerPolicy(jsonrpc_errors=True)
-FRAGILE = AgentOptions(breaker=POLICY)
+WITH_BREAKER = AgentOptions(breaker=POLICY)
 DOWN = StepError(code="agent_unreachable", message="The agent at http://a does not take connections.")
 
 # True: the agent's fault; False: it answered; None: it was not asked.
@@ -168,7 +168,7 @@ def _undone(commits: bool) -> Generator[None]:
         assert not commits
 
 
-async def claimed(store: Store, number: int, options: AgentOptions = FRAGILE) -> list[ClaimedTask]:
+async def claimed(store: Store, number: int, options: AgentOptions = WITH_BREAKER) -> list[ClaimedTask]:
     await register(store, "A", options=options)
     await queue(store, *(task(each) for each in range(1, number + 1)))
     return await claim(store)

@@ -211,11 +211,11 @@ async def test_a_large_task_keeps_its_input_until_it_is_done(store: Store, is_do
 async def test_an_answer_that_is_not_ours_any_more_is_not_published(store: Store) -> None:
     bridge = BridgeUnderTest(store)
     await queue(store, task(1), task(2))
-    ours, zombies = await claim(store)
+    ours, stale = await claim(store)
     bridge.calls.updates += [
         call_result(ours, "success"),
         call_result(
-            ClaimedTask(key=zombies.key, task=zombies.task, epoch=zombies.epoch - 1),
+            ClaimedTask(key=stale.key, task=stale.task, epoch=stale.epoch - 1),
             "success",
         ),
     ]

@@ -131,9 +131,9 @@ def test_a_server_that_breaks_off_is_not_said_to_be_missing() -> None:
         taken, _ = listener.accept()
         taken.close()
 
-    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as beside:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        done = beside.submit(break_off)
+        done = pool.submit(break_off)
         with pytest.raises(ServerUnreachable, match=f"^The connection to {url} was lost"):
             Client(url).run("r1")
         done.result()

@@ -27,7 +27,7 @@ class Lazy(NamedTuple):
     type_checked: str | None
 
 
-def lazies() -> Iterator[Lazy]:
+def lazy_modules() -> Iterator[Lazy]:
     for file in sorted(CLI.rglob("*.py")):
         for block in ast.parse(file.read_text()).body:
             if isinstance(block, ast.If) and block.orelse and ast.unparse(block.test) == "TYPE_CHECKING":
@@ -51,7 +51,7 @@ def imported(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
                 pass
 
 
-NAMED = list(lazies())
+NAMED = list(lazy_modules())
 
 
 @pytest.mark.parametrize("lazy", NAMED, ids=lambda lazy: f"{lazy.file}:{lazy.name}")

@@ -74,12 +74,12 @@ async def test_each_firing_happens_exactly_once_at_the_right_instant(seed: int, 
         while harness.clock.now() < end:
             due = harness.part.next_wake()
             now = harness.clock.now()
-            fate = chance.random()
-            if fate < 0.05:
+            draw = chance.random()
+            if draw < 0.05:
                 # It is away, up to two days.
                 harness.restart()
                 pause = chance.randrange(2 * 86_400_000_000)
-            elif due is not None and due > now and fate < 0.9:
+            elif due is not None and due > now and draw < 0.9:
                 pause = due - now
             else:
                 pause = chance.randrange(6 * 3_600_000_000)

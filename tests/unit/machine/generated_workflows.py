@@ -178,12 +178,12 @@ def _generate_loop(pick: Chooser) -> ForEach:
 def _generate_join(pick: Chooser, needs: int) -> Join:
     if needs < 2:
         return Join()
-    wish = pick(("all", "any", "any", "majority", 1, 2))
-    cancel_rest = pick((True, True, False)) if wish != "all" else True
+    mode = pick(("all", "any", "any", "majority", 1, 2))
+    cancel_rest = pick((True, True, False)) if mode != "all" else True
     return (
-        Join(at_least=wish, cancel_rest=cancel_rest)
-        if isinstance(wish, int)
-        else Join(wish, None, cancel_rest)
+        Join(at_least=mode, cancel_rest=cancel_rest)
+        if isinstance(mode, int)
+        else Join(mode, None, cancel_rest)
     )
 
 

@@ -86,12 +86,12 @@ AGENTS = (
 
 Key = tuple[str, int]
 Possibility = Callable[[], Input | None]
-Kind = Literal["success", "answer", "timer", "wish", "pause", "late", "again", "restart", "end"]
+Kind = Literal["success", "answer", "timer", "command", "pause", "late", "again", "restart", "end"]
 # How often each kind is tried, mixed so that neighbours differ.
 WEIGHTS: tuple[Kind, ...] = (
-    "answer", "timer", "wish", "timer", "answer", "wish", "timer", "answer", "success", "restart", "timer",
-    "answer", "wish", "answer", "timer", "success", "wish", "answer", "pause", "timer", "wish", "late",
-    "answer", "wish", "again", "answer", "timer", "pause", "answer", "timer", "wish", "answer", "end",
+    "answer", "timer", "command", "timer", "answer", "command", "timer", "answer", "success", "restart", "timer",
+    "answer", "command", "answer", "timer", "success", "command", "answer", "pause", "timer", "command", "late",
+    "answer", "command", "again", "answer", "timer", "pause", "answer", "timer", "command", "answer", "end",
 )  # fmt: skip
 
 
@@ -134,8 +134,10 @@ class RunSimulation:
                 *(lambda run=run: self._end(run, "COMPLETED") for run in self.open_runs.values()),
             ],
             "answer": list(self._other_answers()),
-            "timer": [lambda key=key: self._ring(key) for key in self.play.timers if key != DEADLINE_TIMER],
-            "wish": list(self._wishes()),
+            "timer": [
+                lambda key=key: self._fire_timer(key) for key in self.play.timers if key != DEADLINE_TIMER
+            ],
+            "command": list(self._commands()),
             "pause": [ResumeRequested if self.play.state.paused else PauseRequested],
             "late": [
                 *(
@@ -146,7 +148,7 @@ class RunSimulation:
             ],
             "again": [lambda item=item: item for item in self.taken[-6:]],
             "restart": [self._restart],
-            "end": [CancelRequested, lambda: self._ring(DEADLINE_TIMER)],
+            "end": [CancelRequested, lambda: self._fire_timer(DEADLINE_TIMER)],
         }
 
     def help(self) -> Input:
@@ -231,7 +233,7 @@ class RunSimulation:
     def _answer_task(self, step: StepState, by: str | None, answer: str) -> Input:
         return PersonAnswered(step.name, step.attempts, PersonAnswer(at=self.play.now, by=by, answer=answer))
 
-    def _wishes(self) -> Iterator[Callable[[], Input]]:
+    def _commands(self) -> Iterator[Callable[[], Input]]:
         for wait in list(self.waits.values()):
             yield lambda wait=wait: self._arrive(wait, is_new=True)
             yield lambda wait=wait: self._arrive(wait, is_new=False)
@@ -289,7 +291,7 @@ class RunSimulation:
             )
         )
 
-    def _ring(self, key: str) -> Input | None:
+    def _fire_timer(self, key: str) -> Input | None:
         timer = self.play.timers.pop(key, None)
         if timer is None:
             return None

@@ -126,7 +126,7 @@ STREAM_EVENTS = st.fixed_dictionaries(
     },
 )
 # The same examples every time, and no clock: a busy machine is no fault of the dialects.
-unhurried = settings(deadline=None, derandomize=True)
+without_deadline = settings(deadline=None, derandomize=True)
 HEADERS = st.dictionaries(
     st.sampled_from(["retry-after", "date", "location", "content-encoding", "content-type"]),
     st.text(max_size=40),
@@ -159,21 +159,21 @@ def checked(outcome: Outcome) -> Outcome:
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-@unhurried
+@without_deadline
 @given(body=st.binary(), status=st.integers(100, 599), headers=HEADERS)
 def test_any_bytes(adapter: ProtocolAdapter, body: bytes, status: int, headers: dict[str, str]) -> None:
     tell(adapter, body, status, headers)
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-@unhurried
+@without_deadline
 @given(value=VALUES, status=st.sampled_from([200, 400, 500]))
 def test_any_json(adapter: ProtocolAdapter, value: Json, status: int) -> None:
     tell(adapter, encode(value), status, {})
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-@unhurried
+@without_deadline
 @given(value=VALUES)
 def test_any_result(adapter: ProtocolAdapter, value: Json) -> None:
     outcome = tell(adapter, encode({"jsonrpc": "2.0", "id": "t", "result": value}), 200, {})
@@ -182,7 +182,7 @@ def test_any_result(adapter: ProtocolAdapter, value: Json) -> None:
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-@unhurried
+@without_deadline
 @given(value=VALUES, at=st.integers(0, 400))
 def test_any_answer_cut_anywhere(adapter: ProtocolAdapter, value: Json, at: int) -> None:
     tell(adapter, encode({"jsonrpc": "2.0", "id": "t", "result": value})[:at], 200, {})
@@ -203,14 +203,14 @@ def streamed_outcome(adapter: ProtocolAdapter, events: list[bytes]) -> Outcome:
 
 
 @pytest.mark.parametrize("adapter", STREAMING)
-@unhurried
+@without_deadline
 @given(events=st.lists(st.binary(), max_size=3))
 def test_any_bytes_in_a_stream(adapter: ProtocolAdapter, events: list[bytes]) -> None:
     checked(streamed_outcome(adapter, events))
 
 
 @pytest.mark.parametrize("adapter", STREAMING)
-@unhurried
+@without_deadline
 @given(values=st.lists(VALUES | STREAM_EVENTS, max_size=6))
 def test_any_results_in_a_stream(adapter: ProtocolAdapter, values: list[Json]) -> None:
     outcome = checked(
@@ -223,7 +223,7 @@ def test_any_results_in_a_stream(adapter: ProtocolAdapter, values: list[Json]) -
 
 
 @pytest.mark.parametrize("adapter", STREAMING)
-@unhurried
+@without_deadline
 @given(texts=st.lists(st.text(max_size=5), min_size=1, max_size=8))
 def test_a_text_in_pieces_is_the_text_at_once(adapter: ProtocolAdapter, texts: list[str]) -> None:
     pieces = [artifact_update(text, append=number > 0) for number, text in enumerate(texts)]
@@ -250,7 +250,7 @@ def artifact_update(text: str, *, append: bool) -> JsonObject:
     return {"kind": "artifact-update", "taskId": "r", "artifact": artifact, "append": append}
 
 
-@unhurried
+@without_deadline
 @given(value=VALUES.filter(lambda value: parts_in(value) is None))
 def test_any_input_reaches_the_agent_whole(value: Json) -> None:
     task = AgentTask(task_id="t", input_data=value)
@@ -258,10 +258,10 @@ def test_any_input_reaches_the_agent_whole(value: Json) -> None:
     assert what_arrives(decode(JsonRpc2Adapter().encode(task).body), is_text=isinstance(value, str)) == value
 
 
-@unhurried
-@given(parts=st.lists(VALUES, max_size=3), beside=st.dictionaries(WORDS, SCALARS, max_size=2))
-def test_parts_become_a_message_or_are_refused(parts: list[Json], beside: dict[str, Json]) -> None:
-    data: JsonObject = {**beside, "parts": parts}
+@without_deadline
+@given(parts=st.lists(VALUES, max_size=3), fields=st.dictionaries(WORDS, SCALARS, max_size=2))
+def test_parts_become_a_message_or_are_refused(parts: list[Json], fields: dict[str, Json]) -> None:
+    data: JsonObject = {**fields, "parts": parts}
     request, refusal = None, None
     try:
         request = decode(JsonRpc2Adapter().encode(AgentTask(task_id="t", input_data=data)).body)

@@ -148,8 +148,8 @@ def test_each_run_has_one_fate_and_none_is_forgotten(
         for place, (priority, wait) in enumerate(starts)
     ]
     decision = decide(policy, runs, *(f"r{number}" for number in range(running)))
-    fates = [*decision.start, *decision.drop, *decision.wait]
-    assert sorted(fates) == sorted(run.run_id for run in runs)
+    decided = [*decision.start, *decision.drop, *decision.wait]
+    assert sorted(decided) == sorted(run.run_id for run in runs)
     if limit is not None:
         assert len(decision.start) <= max(0, limit - running)
     if count is not None:

@@ -142,8 +142,8 @@ def test_only_what_is_read_is_asked_for() -> None:
 
 
 def test_other_keys_do_not_matter() -> None:
-    beside: list[Json] = ["x\0y"] * 5_000
-    data: Json = {"score": 1, "beside": beside}
+    others: list[Json] = ["x\0y"] * 5_000
+    data: Json = {"score": 1, "others": others}
     assert ENGINE.compile("input.score == 1 && [1].exists(x, x == 1)").evaluate(lambda _: data) is True
 
 

@@ -28,7 +28,7 @@ NOT_FORCEABLE: frozenset[BlockerCode] = frozenset({"no_target", "protocol_unknow
 _COUNTED: frozenset[ComparisonVerdict] = frozenset({"agree", "differ", "new_failed"})
 
 
-class CutoverBlocker(msgspec.Struct, frozen=True, kw_only=True):
+class MigrationBlocker(msgspec.Struct, frozen=True, kw_only=True):
     """A reason why a shadow or a cutover is not possible, and how to fix it."""
 
     code: BlockerCode
@@ -59,7 +59,7 @@ def protocol_in_use(agent: Agent) -> str | None:
 
 def blockers_of(
     agent: Agent, state: MigrationState | None, checked: TargetCheck | None, counts: Mapping[str, int]
-) -> Iterator[CutoverBlocker]:
+) -> Iterator[MigrationBlocker]:
     """`counts` are the comparisons of the agent's shadow, by their verdict."""
     name = agent.name
     if state is None or state.target is None or state.stage == "finished":
@@ -85,12 +85,12 @@ def blockers_of(
         )
 
 
-def _fixed_by(code: BlockerCode, message: str, command: str, *, first: str = "") -> CutoverBlocker:
+def _fixed_by(code: BlockerCode, message: str, command: str, *, first: str = "") -> MigrationBlocker:
     """`first`: what to do before the command."""
-    return CutoverBlocker(code=code, message=message, fix=first + command, fix_command=command)
+    return MigrationBlocker(code=code, message=message, fix=first + command, fix_command=command)
 
 
-def _of_check(name: str, checked: TargetCheck | None) -> Iterator[CutoverBlocker]:
+def _of_check(name: str, checked: TargetCheck | None) -> Iterator[MigrationBlocker]:
     command = f"trunkline agents migrate check {name}"
     if checked is None:
         yield _fixed_by("check_missing", "The target has not been checked.", command)
@@ -103,13 +103,13 @@ def _of_check(name: str, checked: TargetCheck | None) -> Iterator[CutoverBlocker
         )
 
 
-def _of_shadow(name: str, state: MigrationState, counts: Mapping[str, int]) -> Iterator[CutoverBlocker]:
+def _of_shadow(name: str, state: MigrationState, counts: Mapping[str, int]) -> Iterator[MigrationBlocker]:
     if not state.shadow_since:
         return
     limits = state.limits
     compared = sum(number for verdict, number in counts.items() if verdict in _COUNTED)
     if state.stage == "shadow" and compared < limits.comparisons:
-        yield CutoverBlocker(
+        yield MigrationBlocker(
             code="too_few_comparisons",
             message=f"Too few comparisons: {compared} so far, and the minimum is {limits.comparisons}.",
             fix="Wait for more runs, shadow a larger share of them (--percent), or require fewer "

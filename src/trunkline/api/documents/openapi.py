@@ -10,8 +10,8 @@ from pydantic.json_schema import models_json_schema
 
 from trunkline import __version__
 from trunkline.api import schemas
+from trunkline.api.correlation_ids import HEADER
 from trunkline.api.documents.json_schemas import component_schemas, reference_to, schema_of
-from trunkline.api.headers import HEADER
 from trunkline.api.parameters import Parameter
 from trunkline.api.problems import PROBLEM_JSON
 from trunkline.api.resources.common import Problem

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trunkline.api.headers import correlation_id_of, find_header
+from trunkline.api.correlation_ids import correlation_id_of, find_header
 from trunkline.api.middleware.key_limits import KeyLimits
 from trunkline.api.problems import KINDS, Kind, problem, problem_of, redacted_path, unexpected
 from trunkline.api.roles import allows, may_omit_key, role_for

@@ -12,7 +12,7 @@ from collections import Counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trunkline.api.headers import find_header
+from trunkline.api.correlation_ids import find_header
 from trunkline.api.middleware.auth import key_id_of
 from trunkline.api.services import RequestLimits
 from trunkline.errors import Overloaded, TooManyRequests

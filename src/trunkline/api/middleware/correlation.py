@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trunkline.api.headers import RAW_HEADER, SCOPE_KEY, choose_correlation_id
+from trunkline.api.correlation_ids import RAW_HEADER, SCOPE_KEY, choose_correlation_id
 from trunkline.api.problems import log_failure, redacted_path
 from trunkline.telemetry import log_events
 

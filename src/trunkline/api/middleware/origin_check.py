@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trunkline.api.headers import find_header
+from trunkline.api.correlation_ids import find_header
 from trunkline.api.problems import KINDS, problem
 from trunkline.errors import NotAllowed
 

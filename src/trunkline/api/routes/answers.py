@@ -19,7 +19,7 @@ from trunkline.api.answer_page.form import SchemaFormPage, edited, uploaded_fiel
 from trunkline.api.answer_page.multipart import SentFile, boundary_of, read_multipart
 from trunkline.api.answer_page.page import HEADERS, message_page, question_page
 from trunkline.api.bodies import read_body
-from trunkline.api.headers import find_header
+from trunkline.api.correlation_ids import find_header
 from trunkline.api.parameters import Parameters
 from trunkline.api.routing import Body, Operation, ResponseSpec, operation
 from trunkline.api.services import Services

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import read_body
-from trunkline.api.headers import find_header
+from trunkline.api.correlation_ids import find_header
 from trunkline.api.parameters import Parameters, in_header
 from trunkline.api.problems import KINDS, problem
 from trunkline.api.routing import Body, Operation, ResponseSpec, operation

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import convert, decode_object, read_body
-from trunkline.api.headers import find_header
+from trunkline.api.correlation_ids import find_header
 from trunkline.api.middleware.auth import caller_of, role_of
 from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit, read_within
 from trunkline.api.parameters import Parameters

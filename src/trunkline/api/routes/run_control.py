@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from trunkline.api.bodies import convert, decode_json, decode_object, read_body
-from trunkline.api.headers import correlation_id_of
+from trunkline.api.correlation_ids import correlation_id_of
 from trunkline.api.parameters import MAX_VERSION, Parameters, in_header
 from trunkline.api.resources.automation.human_tasks import ReplyRequest
 from trunkline.api.resources.runs import (

@@ -47,7 +47,7 @@ class RecordedCaller(Protocol):
     async def test_call(self, task: AgentTask, route: Route) -> DetachedResult: ...
 
 
-class DialectChanges:
+class DialectChangeComparison:
     def __init__(
         self,
         caller: RecordedCaller,

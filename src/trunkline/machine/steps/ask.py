@@ -107,6 +107,6 @@ def end_wait(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     if definition.on_timeout == "continue":
         actions.complete(turn, step, _NOTHING)
         return
-    patience = format_duration(timedelta(microseconds=waiting.until - waiting.since))
-    message = f"The task was not answered within {patience}."
+    waited = format_duration(timedelta(microseconds=waiting.until - waiting.since))
+    message = f"The task was not answered within {waited}."
     fail_without_call(turn, plan, step, StepError(code="ask_timeout", message=message))

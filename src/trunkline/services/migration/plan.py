@@ -10,7 +10,7 @@ import msgspec
 from trunkline.agents import Agent
 from trunkline.agents.check_reports import NO_EVIDENCE
 from trunkline.agents.migration import MigrationState, TargetEndpoint
-from trunkline.agents.migration.blockers import CutoverBlocker, TargetCheck, blockers_of, protocol_in_use
+from trunkline.agents.migration.blockers import MigrationBlocker, TargetCheck, blockers_of, protocol_in_use
 from trunkline.agents.migration.comparison import AnswerComparison
 from trunkline.agents.migration.rollback_rules import CallWindow, decode_window
 from trunkline.agents.migration.routing import EndpointName
@@ -74,7 +74,7 @@ class MigrationPlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     event: AgentEvent | None
     # Of the target; of the agent itself, if there is none.
     last_check: CheckOutcome | None
-    blockers: list[CutoverBlocker]
+    blockers: list[MigrationBlocker]
     expressions: list[ChangedRead]
     # Of the present shadow, by their verdict.
     comparisons: dict[str, int]
@@ -229,7 +229,7 @@ def _blockers(
     check: CheckRecord | None,
     checks: Sequence[CheckRecord],
     counts: dict[str, int],
-) -> list[CutoverBlocker]:
+) -> list[MigrationBlocker]:
     if not _is_to_migrate(agent, state):
         return []
     checked = None
@@ -240,7 +240,7 @@ def _blockers(
     blockers = list(blockers_of(agent, state, checked, counts))
     if not agent.options.repeatable:
         blockers.append(
-            CutoverBlocker(
+            MigrationBlocker(
                 code="not_repeatable",
                 message="The agent is not marked as safe to call twice, so it cannot be shadowed.",
                 fix="If repeated calls are safe, set repeatable: true.",

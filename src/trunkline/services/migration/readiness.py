@@ -13,7 +13,7 @@ from trunkline.agents.check_reports import NO_EVIDENCE, AgentCheckReport, CheckT
 from trunkline.agents.migration import MigrationState, TargetEndpoint
 from trunkline.agents.migration.blockers import (
     NOT_FORCEABLE,
-    CutoverBlocker,
+    MigrationBlocker,
     TargetCheck,
     blockers_of,
 )
@@ -126,7 +126,7 @@ class CutoverReadiness:
         failed = report.failed_gates()
         return f"{failed[0].title}: {failed[0].seen}".rstrip(".") if failed else None
 
-    async def blockers(self, migration: AgentMigration, checks: Checks) -> list[CutoverBlocker]:
+    async def blockers(self, migration: AgentMigration, checks: Checks) -> list[MigrationBlocker]:
         state = migration.state
         if state is not None and state.stage == "cut_over":
             return []
@@ -139,7 +139,7 @@ class CutoverReadiness:
         return list(blockers_of(migration.agent, state, checked, counts))
 
 
-def refuse_unready(blocked: Mapping[str, Sequence[CutoverBlocker]], *, force: bool) -> None:
+def refuse_unready(blocked: Mapping[str, Sequence[MigrationBlocker]], *, force: bool) -> None:
     against = {
         name: [blocker for blocker in blockers if not force or blocker.code in NOT_FORCEABLE]
         for name, blockers in blocked.items()

@@ -86,7 +86,7 @@ CALLBACKS: Sequence[Rule] = (
     Rule(
         name="repeated-update-is-the-same",
         breaks="A receiver that has not accepted an update gets a different one when it is sent again.",
-        symbol="trunkline.publishing.updates:TaskUpdates._told_before",
+        symbol="trunkline.publishing.updates:TaskUpdates._sent_before",
         change=Change("condition", 1, of=2, becomes="False"),
         caught_by=(
             "tests/unit/publishing/test_update_reads.py::test_an_update_that_is_made_once_more_is_the_same",

@@ -9,7 +9,7 @@ from tests.sabotage.rule import Rule
 
 _TASKS = "tests/contract/stores/test_tasks.py"
 _LEASES = "tests/contract/stores/test_leases.py"
-_RINGS = "tests/contract/stores/test_push_notifications.py"
+_PUSH_NOTIFICATIONS = "tests/contract/stores/test_push_notifications.py"
 _OUTBOX = "tests/contract/stores/test_outbox.py"
 _POSTGRES = "tests/contract/postgres/test_concurrent_tasks.py"
 _BROKER = "tests/contract/test_broker.py"
@@ -141,7 +141,7 @@ CLAIMS: Sequence[Rule] = (
     Rule(
         name="at-most-once-sqlite",
         breaks="A call that must not be repeated is repeated when its bridge dies.",
-        symbol="trunkline.stores.sqlite.tables.tasks:_DOUBT",
+        symbol="trunkline.stores.sqlite.tables.tasks:_IN_DOUBT",
         change=ReplaceText("at_most_once = 1", "at_most_once = 2"),
         caught_by=(
             f"{_TASKS}::test_an_at_most_once_task_of_a_dead_process_is_in_doubt_and_never_called_again[sqlite]",
@@ -186,7 +186,7 @@ CLAIMS: Sequence[Rule] = (
     Rule(
         name="claim-needs-a-lease",
         breaks="A bridge without a lease claims tasks, and the other bridges take them away at once.",
-        symbol="trunkline.stores.postgres.tables.task_claims:_LIVES",
+        symbol="trunkline.stores.postgres.tables.task_claims:_HAS_LEASE",
         change=ReplaceText("until > $2", "$2::bigint > 0"),
         caught_by=(
             f"{_LEASES}::test_a_bridge_that_has_lost_its_lease_claims_nothing[postgres]",
@@ -246,7 +246,9 @@ CLAIMS: Sequence[Rule] = (
         "much later.",
         symbol="trunkline.stores.sqlite.tables.tasks:_POLL_SOON",
         change=ReplaceText("IN ('claimed', 'remote')", "= 'remote'"),
-        caught_by=(f"{_RINGS}::test_a_push_before_the_remote_task_is_known_is_not_lost[sqlite]",),
+        caught_by=(
+            f"{_PUSH_NOTIFICATIONS}::test_a_push_before_the_remote_task_is_known_is_not_lost[sqlite]",
+        ),
     ),
     Rule(
         name="early-push-notification-kept-postgres",
@@ -254,13 +256,15 @@ CLAIMS: Sequence[Rule] = (
         "much later.",
         symbol="trunkline.stores.postgres.tables.tasks:_POLL_SOON",
         change=ReplaceText("IN ('claimed', 'remote')", "= 'remote'"),
-        caught_by=(f"{_RINGS}::test_a_push_before_the_remote_task_is_known_is_not_lost[postgres]",),
+        caught_by=(
+            f"{_PUSH_NOTIFICATIONS}::test_a_push_before_the_remote_task_is_known_is_not_lost[postgres]",
+        ),
     ),
     Rule(
         name="push-notification-during-a-poll",
         breaks="A task that changes while it is being polled is polled again much later.",
         symbol="trunkline.stores.postgres.tables.tasks:_ANSWER",
         change=ReplaceText("least(new.poll_at, tasks.poll_at)", "new.poll_at"),
-        caught_by=(f"{_RINGS}::test_a_push_during_a_poll_causes_one_more_poll[postgres]",),
+        caught_by=(f"{_PUSH_NOTIFICATIONS}::test_a_push_during_a_poll_causes_one_more_poll[postgres]",),
     ),
 )

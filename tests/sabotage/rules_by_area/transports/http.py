@@ -15,7 +15,7 @@ _STREAMS = "tests/scenarios/hostile/test_streams.py"
 _SECRETS = "tests/scenarios/test_secrets.py"
 _TOKENS = "tests/unit/bridge/agents/test_tokens.py"
 _SSE = "tests/unit/test_sse.py"
-_WAYS_OUT = ("call", "look", "listen", "listen_again", "read_card", "fetch_token")
+_OUTGOING = ("call", "look", "listen", "listen_again", "read_card", "fetch_token")
 
 HTTP: Sequence[Rule] = (
     Rule(
@@ -25,7 +25,7 @@ HTTP: Sequence[Rule] = (
         change=Change("call", 3, of=8, becomes="None"),
         caught_by=tuple(
             f"{_FORBIDDEN}::test_a_name_that_leads_to_a_forbidden_address_is_refused[embedded-127.0.0.1-{way}]"
-            for way in _WAYS_OUT
+            for way in _OUTGOING
         ),
         shows="isinstance(None, TransportError)",
     ),
@@ -36,7 +36,7 @@ HTTP: Sequence[Rule] = (
         change=Change("assigned value", 2, of=8, becomes="None"),
         caught_by=tuple(
             f"{_FORBIDDEN}::test_no_way_to_write_a_forbidden_address_leads_to_a_connection[embedded-{way}]"
-            for way in _WAYS_OUT
+            for way in _OUTGOING
         ),
         shows="isinstance(None, TransportError)",
     ),

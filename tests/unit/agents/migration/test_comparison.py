@@ -135,12 +135,12 @@ def test_what_only_the_old_side_has_is_named_although_the_content_agrees() -> No
 def test_a_file_is_the_same_wherever_it_is_kept() -> None:
     content = b"%PDF"
     held: JsonObject = {"artifacts": [{"parts": [{"file": {"bytes": b64encode(content).decode()}}]}]}
-    beside: JsonObject = {
+    stored: JsonObject = {
         "artifacts": [{"parts": [{"filename": "a", "blob": {"id": hashlib.sha256(content).hexdigest()}}]}]
     }
     other: JsonObject = {"artifacts": [{"parts": [{"raw": b64encode(b"other").decode()}]}]}
-    assert paths(held, beside) == []
-    assert paths(beside, other) == ["/files/0"]
+    assert paths(held, stored) == []
+    assert paths(stored, other) == ["/files/0"]
 
 
 def test_values_are_cut_counted_and_without_secrets() -> None:

@@ -85,8 +85,8 @@ async def batches() -> AsyncIterator[BatchSender]:
         yield sender
 
 
-async def sent(batches: BatchSender, server: FakeAgent, name: str, wish: BatchLimits | None = SOON) -> Json:
-    answer = await batches.post(wish, server.url, call_of(name), HEADERS, TIMEOUT)
+async def sent(batches: BatchSender, server: FakeAgent, name: str, limits: BatchLimits | None = SOON) -> Json:
+    answer = await batches.post(limits, server.url, call_of(name), HEADERS, TIMEOUT)
     body = decode(answer.body)
     assert isinstance(body, dict)
     assert body["id"] == name

@@ -70,13 +70,13 @@ async def test_what_comes_close_together_travels_as_one(
 
 
 @pytest.mark.parametrize("cut", range(1, 11))
-@pytest.mark.parametrize("is_told_between", [False, True])
+@pytest.mark.parametrize("is_reported_between", [False, True])
 async def test_a_secret_that_comes_in_pieces_is_not_put_together(
-    reporter: ProgressReporter, reports: list[CallProgress], cut: int, is_told_between: bool
+    reporter: ProgressReporter, reports: list[CallProgress], cut: int, is_reported_between: bool
 ) -> None:
     for text in ("It is ", "canary-4711"[:cut], "canary-4711"[cut:] + "!"):
         reporter.add(Progress(kind="artifact", artifact_id="a", text=text, append=True))
-        if is_told_between:
+        if is_reported_between:
             reporter.flush()
     reporter.close()
     assert "".join(text for _, texts in said(reports) for text in texts) == "It is [redacted]!"

@@ -8,7 +8,7 @@ from tests.unit.machine.machine_harness import MachineHarness
 
 from trunkline.machine.inputs import StepDeadlinePassed, decode_input, encode_input
 
-HURRIED = (
+WITH_DEADLINE = (
     "{name: w, steps: {s: {agent: A, deadline: 1m, retry: {max_attempts: 9, on: [any], first_delay: 25s,\
  backoff: fixed, jitter: false}}}}"
 )
@@ -16,7 +16,7 @@ ONCE = "{name: w, steps: {s: {agent: A, deadline: 1m, delivery: at_most_once}}}"
 MINUTE = timedelta(minutes=1)
 
 
-def started(workflow: str = HURRIED) -> MachineHarness:
+def started(workflow: str = WITH_DEADLINE) -> MachineHarness:
     play = MachineHarness(workflow)
     play.start()
     return play

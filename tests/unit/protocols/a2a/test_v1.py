@@ -41,7 +41,7 @@ EVERY: list[ProtocolAdapter] = [
 both_bindings = pytest.mark.parametrize("adapter", BINDINGS, ids=lambda adapter: adapter.get_protocol_name())
 every_adapter = pytest.mark.parametrize("adapter", EVERY)
 # The same examples every time, and no clock: a busy machine is no fault of the dialect.
-unhurried = settings(deadline=None, derandomize=True)
+without_deadline = settings(deadline=None, derandomize=True)
 
 STATES = st.sampled_from(
     [
@@ -168,14 +168,14 @@ def check(outcome: Outcome) -> None:
 
 
 @every_adapter
-@unhurried
+@without_deadline
 @given(body=st.binary(), status=st.sampled_from([200, 302, 404, 500]))
 def test_any_bytes_have_an_outcome(adapter: ProtocolAdapter, body: bytes, status: int) -> None:
     check(decoded(adapter, body, status))
 
 
 @every_adapter
-@unhurried
+@without_deadline
 @given(value=VALUES | RESULTS, status=st.sampled_from([200, 400, 404, 500]))
 def test_any_json_has_an_outcome(adapter: ProtocolAdapter, value: Json, status: int) -> None:
     check(decoded(adapter, encode(value), status))
@@ -183,28 +183,28 @@ def test_any_json_has_an_outcome(adapter: ProtocolAdapter, value: Json, status: 
 
 
 @both_bindings
-@unhurried
+@without_deadline
 @given(value=RESULTS, at=st.integers(0, 300))
 def test_any_answer_cut_anywhere_has_an_outcome(adapter: ProtocolAdapter, value: Json, at: int) -> None:
     check(decoded(adapter, wrapped(adapter, value)[:at]))
 
 
 @both_bindings
-@unhurried
+@without_deadline
 @given(values=st.lists(RESULTS | VALUES, max_size=6))
 def test_any_events_have_an_outcome(adapter: ProtocolAdapter, values: list[Json]) -> None:
     check(streamed_outcome(adapter, [wrapped(adapter, value) for value in values]))
 
 
 @both_bindings
-@unhurried
+@without_deadline
 @given(events=st.lists(st.binary(), max_size=3))
 def test_any_bytes_in_a_stream_have_an_outcome(adapter: ProtocolAdapter, events: list[bytes]) -> None:
     check(streamed_outcome(adapter, events))
 
 
 @both_bindings
-@unhurried
+@without_deadline
 @given(value=RESULTS)
 def test_a_stream_of_one_result_ends_as_the_result_does(adapter: ProtocolAdapter, value: JsonObject) -> None:
     answer, streamed = (
@@ -218,7 +218,7 @@ def test_a_stream_of_one_result_ends_as_the_result_does(adapter: ProtocolAdapter
 
 
 @both_bindings
-@unhurried
+@without_deadline
 @given(texts=st.lists(st.text(max_size=5), min_size=1, max_size=8))
 def test_a_text_in_pieces_is_the_text_at_once(adapter: ProtocolAdapter, texts: list[str]) -> None:
     status: JsonObject = {"state": "TASK_STATE_COMPLETED"}
@@ -236,7 +236,7 @@ def piece(text: str, *, append: bool) -> Json:
 
 
 @both_bindings
-@unhurried
+@without_deadline
 @given(value=VALUES.filter(lambda value: parts_in(value) is None))
 def test_any_input_reaches_the_agent_whole(adapter: ProtocolAdapter, value: Json) -> None:
     message = message_in(adapter.encode(AgentTask(task_id="t", input_data=value)))
@@ -246,7 +246,7 @@ def test_any_input_reaches_the_agent_whole(adapter: ProtocolAdapter, value: Json
 
 
 @both_bindings
-@unhurried
+@without_deadline
 @given(value=VALUES.filter(lambda value: value is not None))
 def test_any_input_reaches_the_agent_as_data_where_that_is_wanted(
     adapter: ProtocolAdapter, value: Json
@@ -423,7 +423,7 @@ def test_a_reply_with_an_unknown_context_cannot_be_looked_for() -> None:
 
 
 @both_bindings
-@unhurried
+@without_deadline
 @given(value=VALUES | with_fields(tasks=several(st.just(OURS))))
 def test_any_list_is_read_or_refused(adapter: ProtocolAdapter, value: Json) -> None:
     try:

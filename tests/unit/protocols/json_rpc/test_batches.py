@@ -128,7 +128,7 @@ def test_a_missing_answer_is_one_that_did_not_come_to_a_request_that_was_sent() 
 
 
 @pytest.mark.parametrize(
-    ("config", "wish"),
+    ("config", "limits"),
     [
         (None, None),
         ({}, None),
@@ -138,9 +138,9 @@ def test_a_missing_answer_is_one_that_did_not_come_to_a_request_that_was_sent() 
     ],
 )
 def test_batches_are_off_unless_the_agent_asks(
-    config: dict[str, Json] | None, wish: BatchLimits | None
+    config: dict[str, Json] | None, limits: BatchLimits | None
 ) -> None:
-    assert batch_limits(config) == wish
+    assert batch_limits(config) == limits
 
 
 @pytest.mark.parametrize(

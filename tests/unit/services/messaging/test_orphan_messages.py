@@ -36,8 +36,8 @@ async def deliver(store: Store, run_id: str, keep: timedelta) -> tuple[list[str]
 
     await insert(store, new_run(1))
     metrics = Metrics()
-    stranger = AgentTask(task_id=f"{run_id}/a/0", run_id=run_id, step="a", agent="A")
-    source = FakeSource(encode_task(task(1), "tasks"), encode_task(stranger, "tasks"))
+    orphan = AgentTask(task_id=f"{run_id}/a/0", run_id=run_id, step="a", agent="A")
+    source = FakeSource(encode_task(task(1), "tasks"), encode_task(orphan, "tasks"))
     await turn(store, task_deliveries(source, take, metrics, OrphanMessages(keep, metrics)))
     assert source.records == []
     return taken, metrics

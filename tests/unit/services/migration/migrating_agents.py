@@ -70,9 +70,9 @@ class Checks:
         self.asked.append((agent.name, target))
         if self.impossible:
             raise Invalid("It cannot be checked.")
-        unheard = agent.name in self.silent and not active
+        is_silent = agent.name in self.silent and not active
         gone = target is None and agent.name in self.gone
-        passed = agent.name not in self.failing and not unheard and not gone
+        passed = agent.name not in self.failing and not is_silent and not gone
         return AgentCheckReport(
             url=agent.url if target is None else target.url,
             protocol="simple-a2a" if target is None else target.protocol,
@@ -80,7 +80,7 @@ class Checks:
             active=active,
             started_at="2026-01-01T00:00:00.000000Z",
             duration_ms=1,
-            grade="?" if unheard else "A" if passed else "F",
+            grade="?" if is_silent else "A" if passed else "F",
             passed=passed,
             findings=[SPEAKS_ANOTHER] if gone else [],
             attestations=[],

@@ -107,10 +107,10 @@ def recognised(
     access: AccessControl, shown: PresentedCredentials, body: bytes = BODY
 ) -> ZoneCaller | CallRefused:
     """Who has sent this body with what it has shown."""
-    visitor = access.authenticate(shown)
-    if isinstance(visitor, CallRefused):
-        return visitor
-    return access.check_body(visitor, body) or visitor.caller
+    caller = access.authenticate(shown)
+    if isinstance(caller, CallRefused):
+        return caller
+    return access.check_body(caller, body) or caller.caller
 
 
 def reason_of(store: ZoneStore) -> str:
@@ -529,16 +529,16 @@ def test_a_caller_is_known_before_its_body_is_read(
         signed(claims(clock), OTHER_PRIVATE),
     ):
         assert isinstance(access.authenticate(shown(attack)), CallRefused)
-    visitor = access.authenticate(shown(signed(claims(clock))))
-    assert isinstance(visitor, AuthenticatedCaller)
-    assert visitor.caller == VERIFICATION
+    caller = access.authenticate(shown(signed(claims(clock))))
+    assert isinstance(caller, AuthenticatedCaller)
+    assert caller.caller == VERIFICATION
 
 
 def test_a_body_that_says_to_be_too_large_is_not_read(store: ZoneStore, clock: FakeClock) -> None:
     access = AccessControl("execution", read_policy({"defaults": {"max_bytes": 10}}), store, clock)
-    visitor = access.authenticate(PresentedCredentials(size=10))
-    assert isinstance(visitor, AuthenticatedCaller)
-    assert visitor.max_bytes == 10
+    caller = access.authenticate(PresentedCredentials(size=10))
+    assert isinstance(caller, AuthenticatedCaller)
+    assert caller.max_bytes == 10
     refused = access.authenticate(PresentedCredentials(size=11))
     assert isinstance(refused, CallRefused)
     assert (refused.status, reason_of(store)) == (413, "too_large")
@@ -547,10 +547,10 @@ def test_a_body_that_says_to_be_too_large_is_not_read(store: ZoneStore, clock: F
 def test_a_token_that_runs_out_while_its_body_comes_is_refused(
     access: AccessControl, store: ZoneStore, clock: FakeClock
 ) -> None:
-    visitor = access.authenticate(shown(signed(claims(clock))))
-    assert isinstance(visitor, AuthenticatedCaller)
+    caller = access.authenticate(shown(signed(claims(clock))))
+    assert isinstance(caller, AuthenticatedCaller)
     clock.advance(timedelta(seconds=90))
-    assert isinstance(access.check_body(visitor, BODY), CallRefused)
+    assert isinstance(access.check_body(caller, BODY), CallRefused)
     assert reason_of(store) == "token_expired"
 
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.agents.check_reports import CheckedInputMode
 from trunkline.agents.migration import MigrationStage, MigrationState
-from trunkline.agents.migration.blockers import BlockerCode, CutoverBlocker
+from trunkline.agents.migration.blockers import BlockerCode, MigrationBlocker
 from trunkline.agents.migration.comparison import ComparisonVerdict
 from trunkline.agents.migration.transitions import LimitChanges
 from trunkline.api.resources.common import JsonMapping, NextCursor, Timestamp, stored_json
@@ -490,7 +490,7 @@ def _check(check: CheckOutcome) -> MigrationCheck:
     }
 
 
-def _blocker(blocker: CutoverBlocker) -> Blocker:
+def _blocker(blocker: MigrationBlocker) -> Blocker:
     return {
         "code": blocker.code,
         "message": blocker.message,

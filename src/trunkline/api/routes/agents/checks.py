@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import decode_object, read_body, with_whole_numbers
-from trunkline.api.headers import correlation_id_of
+from trunkline.api.correlation_ids import correlation_id_of
 from trunkline.api.paging import TextPageParameters, decode_cursor, page
 from trunkline.api.resources.agents.checks import (
     CheckPage,

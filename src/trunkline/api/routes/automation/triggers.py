@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import convert, decode_json, decode_object, read_body
-from trunkline.api.headers import correlation_id_of
+from trunkline.api.correlation_ids import correlation_id_of
 from trunkline.api.middleware.auth import role_of
 from trunkline.api.paging import TextPageParameters, decode_cursor, page, page_within
 from trunkline.api.parameters import Parameters, instant

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import read_body
-from trunkline.api.headers import correlation_id_of
+from trunkline.api.correlation_ids import correlation_id_of
 from trunkline.api.parameters import Parameters
 from trunkline.api.resources.automation.triggers import WebhookAnswer
 from trunkline.api.routing import JSON, Body, Operation, ResponseSpec, json_response, operation

@@ -33,7 +33,7 @@ CLAIM_COLUMNS = """
 # read all remote tasks in it to find a few that are claimed.
 IS_CLAIMED = "(tasks.status = 'claimed') IS TRUE"
 IS_REMOTE = "(tasks.status = 'remote') IS TRUE"
-_LIVES = "EXISTS (SELECT 1 FROM leases WHERE owner = $1 AND until > $2)"
+_HAS_LEASE = "EXISTS (SELECT 1 FROM leases WHERE owner = $1 AND until > $2)"
 # Such an agent cannot be called or polled: its secret was not copied when the store was moved.
 CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"
 _CAN_BE_CALLED = f"""
@@ -74,7 +74,7 @@ _CLAIM_DUE = f"""
             WHERE {IS_REMOTE} AND coalesce(tasks.pool, '') = wanted.pool AND poll_at <= $2 AND {_CAN_BE_CALLED}
             ORDER BY poll_at LIMIT $4 FOR UPDATE SKIP LOCKED
         ) AS of_pool
-        WHERE {_LIVES}
+        WHERE {_HAS_LEASE}
         ORDER BY of_pool.poll_at LIMIT $4
     )
     UPDATE tasks SET {_CLAIM}, poll_at = NULL, stopping = CASE WHEN {_UNWANTED} THEN 1 ELSE stopping END
@@ -105,7 +105,7 @@ _CLAIMING = 0x7472_6B6C
 # they write nothing, and shared ones exclude those that are not.
 _LOOK = f"""
     WITH RECURSIVE queued(pool, agent) AS (
-        (SELECT coalesce(tasks.pool, ''), tasks.agent FROM tasks WHERE status = 'queued' AND {_LIVES}
+        (SELECT coalesce(tasks.pool, ''), tasks.agent FROM tasks WHERE status = 'queued' AND {_HAS_LEASE}
             ORDER BY coalesce(tasks.pool, ''), tasks.agent LIMIT 1)
         UNION ALL
         SELECT next.pool, next.agent FROM queued CROSS JOIN LATERAL (
@@ -172,7 +172,7 @@ _CLAIM_QUEUED = f"""
                 ORDER BY id LIMIT greatest(0, least(share.number, share.slots - busy.number))
                 FOR UPDATE SKIP LOCKED
             ) AS queued
-        WHERE {_LIVES}
+        WHERE {_HAS_LEASE}
     )
     UPDATE tasks SET {_CLAIM} FROM picked WHERE tasks.id = picked.id RETURNING tasks.id, {CLAIM_COLUMNS}
 """  # noqa: S608 - as above

@@ -24,7 +24,7 @@ from trunkline.stores.rows import Row
 
 # Readers go on; writers wait.
 _LOCK = f"LOCK TABLE {', '.join(table.name for table in TABLES)} IN SHARE ROW EXCLUSIVE MODE"
-_LIVING = "SELECT 1 FROM leases WHERE until > $1 LIMIT 1"
+_ANY_LEASE = "SELECT 1 FROM leases WHERE until > $1 LIMIT 1"
 # The names of our sessions tell our processes apart.
 _OTHER_PROCESSES = """
     SELECT 1 FROM pg_stat_activity
@@ -54,7 +54,7 @@ class PostgresTransferWrites(PostgresWrites):
 
     async def mark_exported(self) -> None:
         db = self._db
-        if await db.first(_LIVING, self._now) is not None or not await self._is_alone():
+        if await db.first(_ANY_LEASE, self._now) is not None or not await self._is_alone():
             raise DataInUse(f"Other Trunkline processes are using PostgreSQL at {db.place}.", fix=_FIX)
         try:
             await db.command(_LOCK)

@@ -88,7 +88,7 @@ _ASK_AGAIN = f"""
     UPDATE tasks SET status = 'remote', poll_at = ?2 WHERE {_LEFT_BEHIND} AND remote_task_id IS NOT NULL
 """  # noqa: S608 - as above
 # Owner and epoch stay: the caller may still deliver the answer.
-_DOUBT = f"""
+_IN_DOUBT = f"""
     UPDATE tasks SET status = 'in_doubt' WHERE {_LEFT_BEHIND} AND at_most_once = 1 RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
 # In the words of the index of busy tasks, as above.
@@ -260,7 +260,7 @@ class SqliteTaskWrites(SqliteWrites):
         self._changes.no_poll_before = NOT_KNOWN
         stopped = [claimed_task(row) for row in rows(self._db, _END_STOPPED, (owner,))]
         execute(self._db, _ASK_AGAIN, (owner, self._now))
-        in_doubt = [claimed_task(row) for row in rows(self._db, _DOUBT, (owner,))]
+        in_doubt = [claimed_task(row) for row in rows(self._db, _IN_DOUBT, (owner,))]
         execute(self._db, _QUEUE_AGAIN, (owner,))
         return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
 
