@@ -116,7 +116,11 @@ describe("a value", () => {
       amount: { type: "number", maximum: 5 },
       count: { type: "integer" },
       day: { type: "string", format: "date" },
-      lines: { type: "array", maxItems: 1, items: { type: "object", properties: { what: { type: "string", minLength: 2 } } } },
+      lines: {
+        type: "array",
+        maxItems: 1,
+        items: { type: "object", properties: { what: { type: "string", minLength: 2 } } },
+      },
     },
   };
   test.each([

@@ -96,7 +96,7 @@ export function AgentActions({ agent }: { agent: Agent }) {
           Edit
         </ActionButton>
         <ActionButton icon={Trash2} refused={refusal(admin)} onPress={beginRemoving} testId="remove-agent">
-          Remove
+          Delete
         </ActionButton>
       </Group>
       {failed !== null && <ProblemPanel error={failed} />}
@@ -142,14 +142,14 @@ function Removal({ agent, opened, close }: { agent: Agent; opened: boolean; clos
       await navigate({ to: "/agents", search: {} });
       queries.removeQueries({ queryKey: ["agents", "one", agent.name] });
       void queries.invalidateQueries({ queryKey: ["agents", "list"] });
-      toast("done", `Removed ${agent.name}.`);
+      toast("done", `Deleted ${agent.name}.`);
     },
   });
   return (
     <Modal
       opened={opened}
       onClose={close}
-      title={`Remove ${agent.name}?`}
+      title={`Delete ${agent.name}?`}
       closeButtonProps={{ "aria-label": "Close" }}
       centered
     >
@@ -164,7 +164,7 @@ function Removal({ agent, opened, close }: { agent: Agent; opened: boolean; clos
             Cancel
           </Button>
           <Button color="red.8" loading={remove.isPending} onClick={() => remove.mutate()} data-testid="confirm-remove">
-            Remove
+            Delete
           </Button>
         </Group>
       </Stack>

@@ -142,10 +142,10 @@ function EventRow({ event }: { event: ReceivedEvent }) {
             variant="default"
             leftSection={<Icon size={14} aria-hidden />}
             aria-expanded={open}
-            aria-label={`Show the data of event ${event.id}`}
+            aria-label={`${open ? "Hide" : "Show"} the data of event ${event.id}`}
             onClick={() => setOpen(!open)}
           >
-            Show
+            {open ? "Hide" : "Show"}
           </Button>
         </Table.Td>
       </Table.Tr>
@@ -153,7 +153,7 @@ function EventRow({ event }: { event: ReceivedEvent }) {
         <Table.Tr>
           <Table.Td colSpan={5}>
             <Text size="xs" c="dimmed">
-              Id {escapeBidi(event.id)}
+              ID {escapeBidi(event.id)}
             </Text>
             <Code block tabIndex={0} data-testid="event-data">
               {JSON.stringify(event.data, null, 2)}

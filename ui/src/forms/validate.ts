@@ -38,7 +38,7 @@ function visit(given: Schema, root: Schema, value: Json | undefined, path: Path,
     case "group":
       if (!isSchema(value)) break;
       for (const { name, schema: own } of field.properties) {
-        visit(own, root, (value)[name], [...path, name], found);
+        visit(own, root, value[name], [...path, name], found);
       }
       break;
     case "boolean":
@@ -53,7 +53,8 @@ type Wrong = (message: string) => void;
 
 function checkText(schema: Schema, value: Json, wrong: Wrong): void {
   if (typeof value !== "string") return;
-  const length = [...value].length;
+  // JSON Schema counts code points, not UTF-16 units.
+  const length = Array.from(value).length;
   const least = asNumber(schema["minLength"]);
   const most = asNumber(schema["maxLength"]);
   if (least !== null && length < least) wrong(`Enter at least ${least} characters.`);
@@ -72,7 +73,10 @@ function isDay(value: string): boolean {
 
 function checkNumber(schema: Schema, value: Json, whole: boolean, wrong: Wrong): void {
   const number = isExact(value) ? Number(value) : value;
-  if (typeof number !== "number") { wrong("Enter a number."); return; }
+  if (typeof number !== "number") {
+    wrong("Enter a number.");
+    return;
+  }
   if (whole && !Number.isInteger(number)) wrong("Enter a whole number.");
   const least = asNumber(schema["minimum"]);
   const most = asNumber(schema["maximum"]);

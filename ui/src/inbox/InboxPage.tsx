@@ -171,9 +171,11 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
         <Text size="sm" fw={600} truncate>
           {escapeBidi(item.title ?? title(item.agent))}
         </Text>
-        <Text size="sm" lineClamp={2}>
-          {item.text}
-        </Text>
+        {item.text !== item.title && (
+          <Text size="sm" lineClamp={2}>
+            {item.text}
+          </Text>
+        )}
         <Text size="xs" c="dimmed" truncate>
           {escapeBidi(`${item.workflow.name} · ${item.step}`)}
         </Text>

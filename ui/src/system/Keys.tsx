@@ -23,7 +23,7 @@ export function Keys() {
   const [creating, dialog] = useDisclosure();
   const [revoked, setRevoked] = useState<ApiKey | null>(null);
   const keys = query.data?.pages.flatMap((page) => page.items) ?? [];
-  if (!may.allowed) return <NotAllowed may={may} title="API keys are for admins" />;
+  if (!may.allowed) return <NotAllowed may={may} title="Only admins can manage API keys" />;
   return (
     <Stack gap="md">
       <Group>

@@ -83,7 +83,7 @@ const ACTION_LABELS: Record<string, string> = {
   "trigger.backfill": "Backfilled trigger",
   "agent.create": "Registered agent",
   "agent.change": "Edited agent",
-  "agent.delete": "Removed agent",
+  "agent.delete": "Deleted agent",
   "agent.reset": "Reset the limits of agent",
   "agent.try": "Sent a test call to agent",
   "agent.check": "Ran a check with test messages on agent",
@@ -98,7 +98,7 @@ const ACTION_LABELS: Record<string, string> = {
   "secret.set": "Set secret",
   "schema.save": "Saved schema",
   "schema.delete": "Deleted schema",
-  "secret.remove": "Removed secret",
+  "secret.remove": "Deleted secret",
   "dead_letter.replay": "Replayed dead letter",
   "dead_letter.discard": "Deleted dead letter",
 };

@@ -11,10 +11,12 @@ import classes from "./triggers.module.css";
 
 const HOUR_MS = 3_600_000;
 
+type Zone = "local" | "utc";
+
 export function NextDay() {
   const query = useQuery(upcomingQuery);
   const [zone] = useTimeZone();
-  const hours = byHour(query.data?.items ?? []);
+  const hours = byHour(query.data?.items ?? [], zone);
   const cut = query.data?.items.filter((each) => each.has_more).map((each) => each.trigger) ?? [];
   return (
     <Stack gap="xs" component="section" aria-labelledby="next-day">
@@ -34,12 +36,12 @@ export function NextDay() {
               {hourText(hour, zone)}
             </Text>
             <div className={classes["planned"]}>
-              {planned.map(({ trigger, minutes }) => (
+              {planned.map(({ trigger, times }) => (
                 <Text key={trigger} size="sm" component="span">
                   <AnchorLink to="/triggers/$trigger" params={{ trigger }} size="sm">
                     {trigger}
                   </AnchorLink>{" "}
-                  {minutes.length > MOST_MINUTES ? `${minutes.length} times` : minutes.join(", ")}
+                  {times.length > MOST_TIMES ? `${times.length} times` : times.join(", ")}
                 </Text>
               ))}
             </div>
@@ -61,14 +63,14 @@ export function NextDay() {
 }
 
 // More are shown as a number.
-const MOST_MINUTES = 4;
+const MOST_TIMES = 4;
 
 interface PlannedHour {
   readonly trigger: string;
-  readonly minutes: readonly string[];
+  readonly times: readonly string[];
 }
 
-function byHour(upcoming: readonly UpcomingTrigger[]): [number, PlannedHour[]][] {
+function byHour(upcoming: readonly UpcomingTrigger[], zone: Zone): [number, PlannedHour[]][] {
   const hours = new Map<number, Map<string, string[]>>();
   for (const { trigger, firings } of upcoming) {
     for (const at of firings) {
@@ -76,18 +78,21 @@ function byHour(upcoming: readonly UpcomingTrigger[]): [number, PlannedHour[]][]
       const hour = Math.floor(instant / HOUR_MS) * HOUR_MS;
       const planned = hours.get(hour) ?? new Map<string, string[]>();
       hours.set(hour, planned);
-      const minute = `:${String(new Date(instant).getUTCMinutes()).padStart(2, "0")}`;
-      planned.set(trigger, [...(planned.get(trigger) ?? []), minute]);
+      planned.set(trigger, [...(planned.get(trigger) ?? []), clockText(instant, zone)]);
     }
   }
   return [...hours]
     .sort(([one], [other]) => one - other)
-    .map(([hour, planned]) => [hour, [...planned].map(([trigger, minutes]) => ({ trigger, minutes }))]);
+    .map(([hour, planned]) => [hour, [...planned].map(([trigger, times]) => ({ trigger, times }))]);
 }
 
-function hourText(hour: number, zone: "local" | "utc"): string {
-  return new Date(hour).toLocaleString(undefined, {
-    weekday: "short",
+function hourText(hour: number, zone: Zone): string {
+  return clockText(hour, zone, { weekday: "short" });
+}
+
+function clockText(instant: number, zone: Zone, day: Intl.DateTimeFormatOptions = {}): string {
+  return new Date(instant).toLocaleString(undefined, {
+    ...day,
     hour: "2-digit",
     minute: "2-digit",
     ...(zone === "utc" ? { timeZone: "UTC" } : {}),

@@ -1,12 +1,13 @@
 /** The text of a trigger, with the findings of the server and the next firings before it is saved. */
 
-import { Button, Group, Stack, Text, Textarea, Title } from "@mantine/core";
+import { Button, Code, Group, List, Stack, Text, Textarea, Title } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { CircleCheck } from "lucide-react";
+import { CircleCheck, CircleX } from "lucide-react";
 import { useState } from "react";
 
+import { Problem } from "../api/problem.ts";
 import { AnchorLink, ButtonLink } from "../app/links.tsx";
 import { NotAllowed } from "../app/NotAllowed.tsx";
 import { usePermission } from "../app/permissions.ts";
@@ -51,7 +52,7 @@ export function TriggerEditor({
       <Title order={1} size="h3" className={classes["name"]}>
         {heading}
       </Title>
-      <NotAllowed may={may} title="Triggers are changed by admins" />
+      <NotAllowed may={may} title="Only admins can change triggers" />
       <div className={classes["panes"]}>
         <Textarea
           label="Definition, as YAML or JSON"
@@ -71,9 +72,9 @@ export function TriggerEditor({
         />
         <Stack gap="xs" component="section" aria-label="Preview">
           <Title order={2} size="h5">
-            Next firings
+            {preview.error === null ? "Next firings" : "Errors"}
           </Title>
-          {preview.error !== null && <ProblemPanel error={preview.error} />}
+          {preview.error !== null && <Findings error={preview.error} />}
           {preview.error === null && preview.data !== undefined && (
             <>
               <Group gap={6} role="status" data-testid="trigger-valid" c="var(--status-completed)">
@@ -84,7 +85,7 @@ export function TriggerEditor({
                 <PlannedList times={preview.data.firings} />
               ) : (
                 <Text size="sm" c="dimmed">
-                  It does not fire by a schedule.
+                  This trigger has no schedule.
                 </Text>
               )}
             </>
@@ -109,5 +110,19 @@ export function TriggerEditor({
         )}
       </Group>
     </Stack>
+  );
+}
+
+/** What is wrong with the text, or why the server has not checked it. */
+function Findings({ error }: { error: Error }) {
+  if (!(error instanceof Problem) || error.errors.length === 0) return <ProblemPanel error={error} />;
+  return (
+    <List size="sm" role="status" icon={<CircleX size={16} color="var(--status-failed)" aria-hidden />}>
+      {error.errors.map((finding, place) => (
+        <List.Item key={place}>
+          <Code>{finding.path}</Code> {finding.message}
+        </List.Item>
+      ))}
+    </List>
   );
 }

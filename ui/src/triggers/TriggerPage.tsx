@@ -198,7 +198,7 @@ function History({ trigger }: { trigger: string }) {
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
       {query.isSuccess && firings.length === 0 && (
         <Text size="sm" c="dimmed" data-testid="no-firings">
-          It has not fired yet.
+          No firings yet.
         </Text>
       )}
       {firings.length > 0 && (

@@ -45,7 +45,7 @@ export function TriggersPage() {
       {query.isPending && <Loading />}
       {query.isSuccess && triggers.length === 0 && (
         <Text data-testid="no-triggers">
-          No triggers yet. A trigger starts runs by schedule, by webhook, or when something has happened. In a terminal:{" "}
+          No triggers yet. A trigger starts runs on a schedule, by webhook, or when an event arrives. In a terminal:{" "}
           <Code>trunkline triggers apply FILE</Code>
         </Text>
       )}

@@ -7,9 +7,10 @@ export function sourceText({ schedule, webhook, event, run }: ListedTrigger | Tr
     if (schedule.cron !== undefined) return `${schedule.cron} (${schedule.timezone})`;
     if (schedule.every !== undefined) return `Every ${schedule.every}`;
     const times = schedule.at?.length ?? 0;
-    return times === 1 ? "At one time" : `At ${times.toLocaleString()} times`;
+    return times === 1 ? "Once" : `At ${times.toLocaleString()} times`;
   }
-  if (webhook !== undefined) return `Webhook (${webhook.verify.scheme})`;
+  if (webhook !== undefined)
+    return `Webhook (${webhook.verify.scheme === "none" ? "not verified" : webhook.verify.scheme})`;
   if (event !== undefined) return `Event ${event.type.join(", ")}`;
   if (run !== undefined) return `Run of ${run.workflow}: ${run.status.join(", ").toLowerCase()}`;
   return "–";
@@ -23,7 +24,7 @@ export function flowTexts({ concurrency, throttle, debounce, priority }: Trigger
       ? []
       : [`Up to ${concurrency.limit.toLocaleString()} at the same time (${concurrency.on_limit})`]),
     ...(throttle === undefined ? [] : [`Up to ${throttle}`]),
-    ...(debounce === undefined ? [] : [`The last one after ${debounce.wait} without another`]),
+    ...(debounce === undefined ? [] : [`Debounce: ${debounce.wait}`]),
     ...(priority === undefined ? [] : [`Priority ${priority}`]),
     ...(key === undefined ? [] : [`By ${key}`]),
   ];

@@ -49,7 +49,12 @@ export function MatchingDialog({ search, onClose }: { search: RunsSearch; onClos
   const count = useJob(counting.data?.id);
   const job = useJob(acting.data?.id);
   const isReady = action !== "label" || isLabel(label);
-  const request: Request = { action, filter, dry_run: false, ...(action === "label" ? { labels: labelsOf(label) } : {}) };
+  const request: Request = {
+    action,
+    filter,
+    dry_run: false,
+    ...(action === "label" ? { labels: labelsOf(label) } : {}),
+  };
   const total = counting.data === undefined ? null : (count.data?.total ?? null);
   const problem = acting.error ?? counting.error ?? job.error ?? count.error;
   const choose = (next: Action) => {
