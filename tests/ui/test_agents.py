@@ -405,3 +405,4 @@ def test_a_run_shows_the_message_that_started_it(
     expect(content).to_contain_text("Called without an API key as agents/teller")
     expect(content).to_contain_text("Tell me <b>more</b>.")
     check_appearance(page, "run-caller-message")
+    expect(page.get_by_test_id("graph-step-call")).to_be_visible()

@@ -25,10 +25,11 @@ from typing import (
     get_origin,
     overload,
 )
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from starlette.requests import Request
+from starlette.types import Scope
 
 from trunkline.api.correlation_ids import find_header
 from trunkline.clock import Instant
@@ -51,6 +52,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]", re.IGNORECASE)
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
+ENCODED_SLASH = "%2F"
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -292,3 +294,17 @@ def _text(meta: msgspec.Meta, pattern: re.Pattern[str] | None, text: str) -> str
     if pattern is not None and not pattern.fullmatch(text):
         raise ValueError(f"must match {pattern.pattern}")
     return text
+
+
+def routed_path(scope: Scope) -> str:
+    """
+    The path by which a request is routed and its role is found: decoded, except for encoded slashes.
+
+    The workflow behind a published agent is called `agents/NAME`, so `agents%2FNAME` has to stay one segment.
+    """
+    raw: bytes = scope.get("raw_path") or b""
+    path: str = scope["path"]
+    if b"%2f" not in raw.lower():
+        return path
+    segments = raw.decode("latin-1").partition("?")[0].split("/")
+    return "/".join(unquote(segment).replace("/", ENCODED_SLASH) for segment in segments)

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from trunkline.api.parameters import PLACEHOLDER, P, Parameter, ParameterReader
+from trunkline.api.parameters import ENCODED_SLASH, PLACEHOLDER, P, Parameter, ParameterReader, routed_path
 from trunkline.api.problems import method_not_allowed, problem_of, unexpected, unknown_route
 from trunkline.errors import TrunklineError
 from trunkline.jsontypes import JsonObject, encode
@@ -169,19 +169,21 @@ class OperationRouter:
             # The server supports neither WebSockets nor lifespan events.
             return
         method: str = scope["method"]
-        path: str = scope["path"]
+        path = routed_path(scope)
         segments = path.count("/")
         candidates = self._named.get((method, segments, path[path.rfind("/") + 1 :]))
         for pattern, each in self._others.get((method, segments), ()) if candidates is None else candidates:
             if (match := pattern.fullmatch(path)) is not None:
-                scope["path_params"] = match.groupdict()
+                scope["path_params"] = {
+                    name: value.replace(ENCODED_SLASH, "/") for name, value in match.groupdict().items()
+                }
                 response = await _respond(each, Request(scope, receive))
                 await response(scope, receive, send)
                 return
         await self._refusal(Request(scope))(scope, receive, send)
 
     def _refusal(self, request: Request) -> Response:
-        path: str = request.scope["path"]
+        path = routed_path(request.scope)
         methods = {each.method for pattern, each in self._all if pattern.fullmatch(path)}
         return method_not_allowed(request, methods) if methods else unknown_route(request)
 

@@ -8,7 +8,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message, Scope
 
 from trunkline.api.correlation_ids import SCOPE_KEY
-from trunkline.api.parameters import ParameterReader, Parameters
+from trunkline.api.parameters import ParameterReader, Parameters, routed_path
+from trunkline.api.roles import role_for
 from trunkline.api.routing import OperationRouter, operation
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +42,7 @@ ROUTER = OperationRouter(
 )
 
 
-async def call(method: str, path: str) -> tuple[int, str, dict[bytes, bytes]]:
+async def call(method: str, path: str, raw: bytes | None = None) -> tuple[int, str, dict[bytes, bytes]]:
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -53,6 +54,7 @@ async def call(method: str, path: str) -> tuple[int, str, dict[bytes, bytes]]:
     scope: Scope = {
         "type": "http", "method": method, "path": path, "query_string": b"", "headers": [],
         "scheme": "http", "server": ("127.0.0.1", 8000), "root_path": "", SCOPE_KEY: "c1",
+        "raw_path": raw or path.encode(),
     }  # fmt: skip
     await ROUTER(scope, receive, send)
     return sent[0]["status"], sent[1]["body"].decode(), dict(sent[0]["headers"])
@@ -70,6 +72,22 @@ async def call(method: str, path: str) -> tuple[int, str, dict[bytes, bytes]]:
 )
 async def test_a_path_finds_its_operation(path: str, text: str) -> None:
     assert (await call("GET", path))[:2] == (200, text)
+
+
+async def test_an_encoded_slash_belongs_to_the_parameter() -> None:
+    assert (await call("GET", "/runs/agents/tides", b"/runs/agents%2Ftides"))[:2] == (
+        200,
+        "named agents/tides",
+    )
+    assert (await call("GET", "/runs/agents/tides"))[0] == 404
+    # It cannot hide a segment of another operation.
+    assert (await call("GET", "/runs/changes", b"/runs%2fchanges"))[0] == 404
+
+
+def test_a_call_with_an_encoded_slash_needs_the_same_role() -> None:
+    scope = {"path": "/api/v1/workflows/agents/tides/execute"}
+    raw = b"/api/v1/workflows/agents%2Ftides/execute"
+    assert role_for("POST", routed_path({**scope, "raw_path": raw})) == "operator"
 
 
 @pytest.mark.parametrize("path", ["/runs", "/runs/", "/runs/a/b", "/document-json", "/document.json/", "/"])

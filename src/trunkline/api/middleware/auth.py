@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trunkline.api.correlation_ids import correlation_id_of, find_header
 from trunkline.api.middleware.key_limits import KeyLimits
+from trunkline.api.parameters import routed_path
 from trunkline.api.problems import KINDS, Kind, problem, problem_of, redacted_path, unexpected
 from trunkline.api.roles import allows, may_omit_key, role_for
 from trunkline.api.services import RequestLimits
@@ -98,7 +99,7 @@ class ApiKeyCheck:
         self._refusal_log = RefusalLog(keys.clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        needed = role_for(scope["method"], scope["path"]) if scope["type"] == "http" else None
+        needed = role_for(scope["method"], routed_path(scope)) if scope["type"] == "http" else None
         is_without_key = needed is not None and may_omit_key(scope["path"]) and _shown_key(scope) is None
         if is_without_key:
             scope[_REFUSE] = lambda: self._without_key(Request(scope))
