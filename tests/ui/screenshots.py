@@ -2,6 +2,8 @@
 The pictures of the documentation: `make screenshots` takes them from a real system with real runs.
 
     python -m tests.ui.screenshots [FOLDER]
+
+With a folder, it also takes those of other views, to look at.
 """
 
 from __future__ import annotations
@@ -45,6 +47,60 @@ steps:
   collect: {agent: Researcher, input: {query: "the news of the day"}}
   send: {agent: Mailer, needs: [collect], retry: {max_attempts: 2, first_delay: 100ms, jitter: false}}
 """
+_REFUND = """
+name: refund
+description: Pays back what support has approved.
+input: {type: object, required: [customer, amount], properties: {customer: {type: string}, amount: {type: number}}}
+steps:
+  approve:
+    ask:
+      title: Refund ${ input.amount } EUR to ${ input.customer }
+      text: "The kettle leaked. The order: https://shop.example/orders/42"
+      options: [approve, reject]
+      form:
+        type: object
+        required: [amount]
+        properties:
+          amount: {type: number, title: Amount in EUR, maximum: 500}
+          reason: {type: string, title: Reason}
+      assignees: [support]
+      due: 1d
+  pay: {agent: Writer, when: steps.approve.output.answer == 'approve', input: {topic: "${ input.customer }"}}
+"""
+_POEM = """
+name: poem
+description: Drafts and reviews, round by round, until the review is good.
+steps:
+  write:
+    repeat: {until: round >= 2, max_rounds: 5}
+    steps:
+      draft: {agent: Writer, input: {topic: the tide, findings: "${ string(round) }"}}
+      review: {agent: Researcher, input: {query: "${ steps.draft.output.text }"}}
+    output: ${ steps.draft.output }
+  pick: {skill: research, input: {query: "${ steps.write.output.text }"}}
+publish: true
+"""
+_TRIGGERS = {
+    "morning-digest": """
+workflow: mail-digest
+schedule: {cron: 30 7 * * MON-FRI, timezone: Europe/Berlin}
+""",
+    "archive-sync": """
+workflow: archive
+schedule: {every: 6h}
+concurrency: {limit: 1, on_limit: queue}
+""",
+    "new-return": """
+workflow: refund
+webhook: {verify: {scheme: none}}
+input: {customer: "${ request.body.customer }", amount: "${ request.body.amount }"}
+""",
+    "product-ready": """
+workflow: press-release
+event: {type: product.ready}
+input: {product: "${ event.key }"}
+""",
+}
 _ARCHIVE = """
 name: archive
 description: Reads a collection page by page.
@@ -58,6 +114,8 @@ class ScreenshotSystem(NamedTuple):
     client: Client
     run: str
     question: str
+    task: str
+    rounds: str
 
 
 class Screenshot(NamedTuple):
@@ -78,8 +136,11 @@ def screenshot_system() -> Generator[ScreenshotSystem]:
             url = stack.enter_context(running(agent.name, [module], folder / f"{agent.name}.log"))
             client.create_agent({"name": agent.name, "url": url, "protocol": agent.protocol or "auto"})
         _add_others(client, stack.enter_context(threaded_agents()))
-        for text in (workflow_text(), _PRESS.encode(), _DIGEST.encode(), _ARCHIVE.encode()):
-            client.save_workflow(text)
+        for text in (_PRESS, _DIGEST, _ARCHIVE, _REFUND, _POEM):
+            client.save_workflow(text.encode())
+        client.save_workflow(workflow_text())
+        client.patch_agent("Researcher", {"skills": ["research"]}, None)
+        rounds = follow_run(client, client.execute("poem", {})["id"], show="nothing")
         client.execute("archive", {})
         follow_run(client, client.execute("mail-digest", {})["id"], show="nothing")
         runs = [
@@ -91,7 +152,17 @@ def screenshot_system() -> Generator[ScreenshotSystem]:
         question = follow_run(
             client, client.execute("press-release", {"product": "a tide table"})["id"], show="nothing"
         )
-        yield ScreenshotSystem(client, runs[-1]["id"], question["id"])
+        refund = follow_run(
+            client, client.execute("refund", {"customer": "Ada", "amount": 80})["id"], show="nothing"
+        )
+        task = client.waiting_step(refund["id"], "approve")["id"]
+        client.add_comment(task, {"text": "I have seen the photo, the handle is broken."})
+        for name, text in _TRIGGERS.items():
+            client.save_trigger(name, f"name: {name}{text}".encode())
+        client.fire_trigger("morning-digest", {})
+        for key in ("tide table", "sea chart"):
+            client.send_event({"type": "product.ready", "key": key, "data": {"ready": True}})
+        yield ScreenshotSystem(client, runs[-1]["id"], question["id"], task, rounds["id"])
 
 
 def _add_others(client: Client, agents: ThreadedAgents) -> None:
@@ -117,14 +188,30 @@ def shots(scene: ScreenshotSystem) -> tuple[Screenshot, ...]:
         Screenshot("workflow", "/workflows/demo", "graph-step-write"),
         Screenshot("agents", "/agents", "agent"),
         Screenshot("system", "/system", "process"),
+        Screenshot("inbox", f"/inbox?item={scene.task}", "send-answer"),
+        Screenshot("triggers", "/triggers", "planned-hour"),
+    )
+
+
+def other_views(scene: ScreenshotSystem) -> tuple[Screenshot, ...]:
+    """Views to look at that the documentation does not show."""
+    return (
+        Screenshot("question", f"/runs/{scene.question}", "graph-step-approve"),
+        Screenshot("rounds", f"/runs/{scene.rounds}?step=pick", "inspector"),
+        Screenshot("trigger", "/triggers/morning-digest", "next-firings"),
+        Screenshot("trigger-editor", "/triggers/archive-sync/edit", "trigger-text"),
+        Screenshot("events", "/events", "event-row"),
+        Screenshot("published", "/workflows/poem?tab=published", "published-card"),
+        Screenshot("migration", "/migration", "board"),
     )
 
 
 def take(browser: Browser, scene: ScreenshotSystem, folder: Path) -> None:
+    views = shots(scene) + (() if folder == IMAGES else other_views(scene))
     for scheme in ("light", "dark"):
         with watched_page(browser, scene.client.url, height=860) as page:
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            for shot in shots(scene):
+            for shot in views:
                 page.goto(shot.path)
                 _settled(page, shot)
                 page.screenshot(path=folder / f"ui-{shot.name}-{scheme}.png")

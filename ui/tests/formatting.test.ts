@@ -30,6 +30,10 @@ test.each([
   [119_999, "1 min ago"],
   [7_200_000, "2 h ago"],
   [90_000_000, "1 d ago"],
+  [-4_000, "just now"],
+  [-30_000, "in 30 s"],
+  [-86_384_000, "in 24 h"],
+  [-172_800_000, "in 2 d"],
 ])("%d ms ago is %s", (milliseconds, text) => {
   expect(relativeTime(milliseconds)).toBe(text);
 });

@@ -231,7 +231,7 @@ class PersonAnswered(msgspec.Struct, frozen=True, tag="person_answered"):
 
 
 class EscalationDue(msgspec.Struct, frozen=True, tag="escalation_due", omit_defaults=True):
-    """Nobody has answered the human task or the question of this attempt for so long that more people get it."""
+    """The human task or the question of this attempt has not been answered in time, so more people get it."""
 
     step: str
     attempt: int

@@ -59,13 +59,13 @@ class HumanTask(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     required: int = 1
     exclude_starter: bool = False
     only_assignees: bool = False
-    # The person who works on it; nobody else answers meanwhile.
+    # The person who works on it. Until it is released, other people cannot answer it.
     claimed_by: str | None = None
     claimed_at: Instant | None = None
     # When which assignees are added, in order; and how many of these times have passed.
     escalations: tuple[tuple[Instant, tuple[str, ...]], ...] = ()
     escalated: int = 0
-    # Those that there are, while it requires more; as the step's output has them.
+    # The answers so far if it requires more than one, in the form of the step's output.
     answers: tuple[Json, ...] = ()
 
     @property
@@ -82,7 +82,7 @@ class HumanTask(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         return self.assignees if self.claimed_by is None else (self.claimed_by,)
 
     def with_answer(self, answer: Json) -> HumanTask:
-        """Whoever has claimed it is done with it."""
+        """An answer ends the claim."""
         return self.claimed(None, None, answers=(*self.answers, answer))
 
     def claimed(self, by: str | None, at: Instant | None, **changes: object) -> HumanTask:

@@ -83,7 +83,7 @@ class SentMessage(NamedTuple):
 
 class CancelledTask(NamedTuple):
     task: CallerTask
-    # Nobody has asked for that before.
+    # The first request to cancel this task.
     is_first: bool
 
 

@@ -83,7 +83,7 @@ class ServerTls:
         except ssl.SSLError as exc:
             raise ConfigurationError(
                 f"The certificates in {', '.join(map(str, paths.values()))} cannot be used: {exc.reason}.",
-                fix="Make new ones: keys of at least 2048 bits for RSA, or of P-256.",
+                fix="Create new ones, with keys of at least 2048 bits for RSA, or of P-256.",
             ) from exc
         return context
 

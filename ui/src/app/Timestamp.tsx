@@ -57,12 +57,17 @@ const UNITS: readonly (readonly [number, string])[] = [
   [1_000, "s"],
 ];
 
+/** How long ago, or for a time to come, in how long. */
 export function relativeTime(milliseconds: number): string {
   for (const [size, name] of UNITS) {
     if (milliseconds >= size) return `${Math.floor(milliseconds / size)} ${name} ago`;
+    if (milliseconds <= -Math.max(size, SOON_MS)) return `in ${Math.round(-milliseconds / size)} ${name}`;
   }
   return "just now";
 }
+
+// The clocks of browser and server can differ by less than this.
+const SOON_MS = 5_000;
 
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.max(0, Math.round(milliseconds))} ms`;

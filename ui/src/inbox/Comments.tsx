@@ -47,7 +47,7 @@ export function Comments({ item, heading }: { readonly item: string; readonly he
             maxRows={8}
             maxLength={10_000}
             value={text}
-            // A comment is no answer: it does not select the item.
+            // Typing a comment does not select the item.
             onInput={(event) => event.stopPropagation()}
             onChange={(event) => setText(event.currentTarget.value)}
             data-testid="comment-text"

@@ -99,7 +99,7 @@ export function useClaim(item: InboxItem) {
   });
 }
 
-/** Uploads a file for the answer to an item; what the answer's data has in its place. */
+/** Uploads a file for the answer to an item; the reference to it for the answer's data. */
 export async function uploadFile(item: string, file: File): Promise<Json> {
   const uploaded = await body(
     api.POST("/api/v1/inbox/{item}/files", {

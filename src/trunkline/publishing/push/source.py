@@ -94,7 +94,7 @@ class PushNotificationSource:
         return TaskReceiver(self, queue, to, stored, is_enabled=config.disabled_at is None)
 
     async def _why_not(self, caller: str) -> str | None:
-        """Why the caller is told nothing of its tasks any more."""
+        """Why the caller no longer gets notifications of its tasks."""
         if caller in ("", ANONYMOUS):
             return None
         key = await self._store.keys.by_id(caller)

@@ -109,10 +109,9 @@ class Migrations:
                 raise Conflict(
                     f"The agent {migration.agent.name!r} is not marked as safe to call twice, so it "
                     "cannot be shadowed.",
-                    fix="If repeated calls are safe, set repeatable: true (PATCH "
-                    f'/api/v1/agents/{migration.agent.name}: {{"repeatable": true}}). Otherwise, '
-                    "send a share of the runs to the target: trunkline agents migrate canary "
-                    f"{migration.agent.name}.",
+                    fix=f"If repeated calls are safe: trunkline agents update {migration.agent.name} "
+                    "--repeatable. Otherwise, send a share of the runs to the target: trunkline agents "
+                    f"migrate canary {migration.agent.name}.",
                 )
             return transitions.shadowed(
                 migration.state, _rollout_request(migration, target, percent, limits, checks), event, tx.now

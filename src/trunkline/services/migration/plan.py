@@ -243,7 +243,7 @@ def _blockers(
             MigrationBlocker(
                 code="not_repeatable",
                 message="The agent is not marked as safe to call twice, so it cannot be shadowed.",
-                fix="If repeated calls are safe, set repeatable: true.",
+                fix=f"If repeated calls are safe: trunkline agents update {agent.name} --repeatable",
                 blocks="shadow",
             )
         )
