@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from trunkline.api.resources.agents.registry import AgentMetadataResource
 from trunkline.api.schemas import AgentCreate, AgentMetadata, AgentProtocol, JsonRpcProtocolConfig
 from trunkline.jsontypes import Json
 from trunkline.protocols import ProtocolAdapterFactory
+from trunkline.services.agents.specs import FIELDS
 
 URL = "http://localhost:8080/agent"
 
@@ -53,3 +55,8 @@ def test_what_the_registry_would_refuse_is_refused(fields: dict[str, Json]) -> N
 def test_an_agent_is_shown_without_its_secret() -> None:
     assert "auth_config" in AgentCreate.model_fields
     assert "auth_config" not in AgentMetadata.model_fields
+
+
+def test_the_models_have_the_fields_of_the_registry_and_of_the_resource() -> None:
+    assert set(AgentCreate.model_fields) == set(FIELDS)
+    assert set(AgentMetadata.model_fields) == set(AgentMetadataResource.__annotations__)

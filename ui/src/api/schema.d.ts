@@ -2448,6 +2448,12 @@ export interface components {
              */
             breaker: components["schemas"]["BreakerPolicy"] | boolean | null;
             /**
+             * Cost
+             * @description What a call costs, in a unit of your choice. Steps with `select: cheapest` compare it.
+             * @default null
+             */
+            cost: number | null;
+            /**
              * Description
              * @default null
              */

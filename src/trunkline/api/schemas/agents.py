@@ -21,6 +21,7 @@ from trunkline.api.resources.agents.registry import (
     AGENT_URL_RULE,
     CARD_ORIGIN_EXAMPLE,
     CARD_ORIGINS_RULE,
+    COST_RULE,
     NAME_PATTERN,
     NAME_RULE,
     POOL_PATTERN,
@@ -243,6 +244,7 @@ class AgentCreate(Shape):
         default=False,
         description="Whether it is safe to call the agent twice with the same work. Required for shadowing.",
     )
+    cost: float | None = Field(default=None, ge=0, le=1_000_000_000, description=COST_RULE)
     tags: list[Listed] | None = Field(
         default=None, max_length=100, description="Words by which agents are found."
     )
@@ -279,6 +281,7 @@ class AgentMetadata(Shape):
     rate: RateLimit | None
     breaker: BreakerPolicy | None
     repeatable: bool
+    cost: float | None
     tags: list[str]
     skills: list[str]
     publish: JsonObject | bool | None

@@ -2,7 +2,10 @@
 The call of one claimed task, from the claim to its result.
 
     AgentCaller   makes the calls of a process, and cancels what agents still work on
-    AgentCall     one call: resolve the agent, send the message or poll the remote task, report the result
+    AgentCall     one call: finds the agent and its route, opens the session, and is made again while this machine
+                  lacks what it takes
+    OpenCall      the call from then on: owns the claim and the session, which owns the resolved agent, the limits and
+                  the progress reports. Sends the message or polls the remote task, and turns the outcome into a result
 
 A task that an agent works on is polled by a timer, ever more rarely, or after a push notification. What is sent to
 the agent is in session.py. Every end of a call is a `CallResult`; nothing is raised but a cancellation.
@@ -209,16 +212,11 @@ class AgentCall:
             timeout = timedelta(milliseconds=task.timeout_ms or route.agent.timeout_ms)
             self._claim = msgspec.structs.replace(claim, deadline=after(self._clock.now(), timeout))
         session = AgentSession(self._context, self._claim, agent, recorder, self._report)
+        call = OpenCall(caller, self._claim, session)
         if remote_task_id is None:
-            doubt = resend_doubt(self._claim)
-            settled = None if doubt is None else await self._check_before_resend(session, doubt)
-            outcome = await session.send() if settled is None else settled
-        elif unknown is not None:
-            # Whatever the agent says might repeat what we could not hide: it is polled when the secret is there again.
-            outcome = Working(remote_task_id=remote_task_id, state="working")
-        else:
-            outcome = await self._poll(session, remote_task_id)
-        return await self._finish(session, outcome)
+            return await call.send()
+        # Whatever the agent says might repeat what we could not hide: it is polled when the secret is there again.
+        return await (call.poll(remote_task_id) if unknown is None else call.poll_later(remote_task_id))
 
     def _is_pollable(self) -> bool:
         claim = self._claim
@@ -228,7 +226,27 @@ class AgentCall:
             and seconds_between(self._clock.now(), claim.deadline) > 0
         )
 
-    async def _poll(self, session: AgentSession, remote_task_id: str) -> Outcome:
+
+class OpenCall:
+    def __init__(self, caller: AgentCaller, claim: ClaimedTask, session: AgentSession) -> None:
+        self._caller = caller
+        self._context = caller.context
+        self._claim = claim
+        self._session = session
+
+    async def send(self) -> CallResult:
+        doubt = resend_doubt(self._claim)
+        settled = None if doubt is None else await self._check_before_resend(doubt)
+        return await self._finish(await self._session.send() if settled is None else settled)
+
+    async def poll(self, remote_task_id: str) -> CallResult:
+        return await self._finish(await self._poll(remote_task_id))
+
+    async def poll_later(self, remote_task_id: str) -> CallResult:
+        return await self._finish(Working(remote_task_id=remote_task_id, state="working"))
+
+    async def _poll(self, remote_task_id: str) -> Outcome:
+        session = self._session
         outcome = await session.poll(remote_task_id)
         if isinstance(outcome, Working) and outcome.text:
             session.progress().report_once(outcome.text)
@@ -237,12 +255,13 @@ class AgentCall:
             return await session.resume_stream(outcome)
         return outcome
 
-    async def _check_before_resend(self, session: AgentSession, doubt: str) -> Outcome | None:
+    async def _check_before_resend(self, doubt: str) -> Outcome | None:
         """
         What is to be done about a message that the agent may have got before; None: it is sent again.
 
         The reason goes into the run's history.
         """
+        session = self._session
         policy = session.agent.agent.options.resend
         if policy == "never":
             return Failed(error=step_error("outcome_unknown", f"{doubt} The agent must not be called twice."))
@@ -258,11 +277,11 @@ class AgentCall:
             progress.add(Progress(kind="called_again", text=text))
         return None
 
-    async def _finish(self, session: AgentSession, outcome: Outcome) -> CallResult:
-        claim, attachments = self._claim, self._caller.attachments
+    async def _finish(self, outcome: Outcome) -> CallResult:
+        claim, session, attachments = self._claim, self._session, self._caller.attachments
         if isinstance(outcome, Working):
             if session.seconds_left() > 0:
-                return self._still_working(session, outcome)
+                return self._still_working(outcome)
             outcome = unfinished(outcome.state)
         if isinstance(outcome, Failed):
             _check_resources(outcome.error)
@@ -273,24 +292,24 @@ class AgentCall:
             )
         errors: list[str] = []
         if isinstance(outcome, Succeeded) and claim.task.schema_of is not None:
-            outcome, errors = await self._check_output(session, outcome)
-        result = result_of(claim, outcome, self._clock.now(), session.agent)
+            outcome, errors = await self._check_output(outcome)
+        result = result_of(claim, outcome, self._context.clock.now(), session.agent)
         result.output_errors = errors
         status = result.status if result.error is None else result.error.code
         self._context.metrics.attempts.labels(status).inc()
         return ended_with(claim, session.exchanges, result)
 
-    async def _check_output(self, session: AgentSession, outcome: Succeeded) -> tuple[Succeeded, list[str]]:
+    async def _check_output(self, outcome: Succeeded) -> tuple[Succeeded, list[str]]:
         """With the data that was found in it, and what is wrong with the data."""
-        is_data = (session.agent.agent.protocol_config or {}).get("output_mode") == "data"
+        is_data = (self._session.agent.agent.protocol_config or {}).get("output_mode") == "data"
         checked = await retry_while_unavailable(
             lambda: self._caller.output_checks.check(self._claim.task, outcome.output, is_data=is_data)
         )
         warnings = (*outcome.warnings, *checked.warnings)
         return msgspec.structs.replace(outcome, output=checked.output, warnings=warnings), checked.errors
 
-    def _still_working(self, session: AgentSession, outcome: Working) -> CallResult:
-        claim, now = self._claim, self._clock.now()
+    def _still_working(self, outcome: Working) -> CallResult:
+        claim, session, now = self._claim, self._session, self._context.clock.now()
         result = AgentResult(
             **ids_of(claim),
             status="working",

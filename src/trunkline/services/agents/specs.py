@@ -101,14 +101,14 @@ _TYPES: dict[str, object] = {
     "max_concurrency": int,
     "pool": str,
 }
-_FIELDS = (*(field for field in AgentSpec.__struct_fields__ if field != "options"), *OPTION_FIELDS)
+FIELDS = (*(field for field in AgentSpec.__struct_fields__ if field != "options"), *OPTION_FIELDS)
 
 
 def parse_spec(document: JsonObject) -> AgentSpec:
     """The checked form of a JSON object; null means the default. Raises `Invalid`."""
-    findings = [_unknown(key) for key in document if key not in _FIELDS and key not in _READ_ONLY]
+    findings = [_unknown(key) for key in document if key not in FIELDS and key not in _READ_ONLY]
     values: dict[str, object] = {}
-    for key in _FIELDS:
+    for key in FIELDS:
         value = document.get(key)
         try:
             if value is not None:
@@ -168,7 +168,7 @@ def _finding_of(key: str, exc: ValueError) -> Finding:
 def _unknown(key: str) -> Finding:
     if key in _LITECONE_FIELDS:
         return Finding(path=key, message=f"is a field of litecone; {_CONVERT}")
-    close = get_close_matches(key, _FIELDS, n=1)
+    close = get_close_matches(key, FIELDS, n=1)
     return Finding(path=key, message=f"unknown field; did you mean {close[0]}?" if close else "unknown field")
 
 

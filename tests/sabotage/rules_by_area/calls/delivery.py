@@ -67,7 +67,7 @@ DELIVERY: Sequence[Rule] = (
         name="remote-task-is-not-sent-again",
         breaks="An agent that works on a task gets it again instead of being polled.",
         symbol="trunkline.bridge.calls.agent_call:AgentCall._call",
-        change=Change("condition", 5, of=8, becomes="True"),
+        change=Change("condition", 5, of=6, becomes="True"),
         caught_by=(f"{_RUNS}::test_an_agent_that_works_first_is_asked_until_it_is_done",),
     ),
     Rule(

@@ -89,14 +89,14 @@ REMOTE_TASKS: Sequence[Rule] = (
     Rule(
         name="never-called-twice",
         breaks="An agent that must not be called twice is called again after its answer was lost.",
-        symbol="trunkline.bridge.calls.agent_call:AgentCall._check_before_resend",
+        symbol="trunkline.bridge.calls.agent_call:OpenCall._check_before_resend",
         change=ReplaceText("never", ""),
         caught_by=(f"{_SECOND_CALLS}::test_an_agent_that_is_not_to_be_called_twice_is_not[embedded]",),
     ),
     Rule(
         name="task-looked-up-before-it-is-sent-again",
         breaks="An agent that has the task, and could confirm it, gets it again.",
-        symbol="trunkline.bridge.calls.agent_call:AgentCall._check_before_resend",
+        symbol="trunkline.bridge.calls.agent_call:OpenCall._check_before_resend",
         change=ReplaceText("ask_first", ""),
         caught_by=(
             f"{_SECOND_CALLS}::test_an_agent_that_lists_its_tasks_is_asked_and_not_called_again[embedded]",

@@ -98,7 +98,7 @@ SECRETS: Sequence[Rule] = (
         name="no-poll-without-its-secret",
         breaks="The answers of a long task show a secret that was removed in the meantime.",
         symbol="trunkline.bridge.calls.agent_call:AgentCall._call",
-        change=Change("condition", 8, of=8, becomes="False"),
+        change=Change("condition", 6, of=6, becomes="True"),
         caught_by=(
             f"{_RUNS}::test_a_long_task_is_not_asked_while_what_it_repeats_could_not_be_hidden[embedded]",
         ),
