@@ -140,6 +140,10 @@ async def test_steps_that_begin_at_once_are_spread(store: Store) -> None:
     found = await find(store, CandidateLookup(store), *(asked(step, select="least_busy") for step in "abcd"))
     chosen = [choose(each.candidates, "least_busy").chosen for each in found]
     assert sorted(each.agent for each in chosen if each is not None) == ["A", "A", "B", "B"]
+    # Without turns, only the count of what was chosen a moment ago spreads them.
+    found = await find(store, CandidateLookup(store), *(asked(step, select="first") for step in "abcd"))
+    chosen = [choose(each.candidates, "first").chosen for each in found]
+    assert [each.agent for each in chosen if each is not None] == ["A", "A", "B", "B"]
 
 
 async def test_agents_take_turns(store: Store) -> None:

@@ -15,6 +15,8 @@ from trunkline.testing import RunningSystem
 from trunkline.testing.system import objects_in
 
 _TERMINAL = ("completed", "failed", "canceled", "rejected")
+# No stream of these tests has more; one that repeats itself would never end.
+_MOST_EVENTS = 500
 
 
 class StreamEvent(NamedTuple):
@@ -105,8 +107,12 @@ class A2ACaller:
         self, method: str, params: Json, last_event_id: str | None = None
     ) -> list[StreamEvent]:
         """All events up to the end of the stream."""
+        found: list[StreamEvent] = []
         async with self.stream(method, params, last_event_id) as events:
-            return [event async for event in events]
+            async for event in events:
+                found.append(event)
+                assert len(found) < _MOST_EVENTS, "the stream does not end"
+        return found
 
 
 async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[StreamEvent]:
