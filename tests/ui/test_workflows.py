@@ -400,7 +400,7 @@ def test_a_version_that_came_meanwhile_is_not_taken_back_unasked(page: Page, dem
     demo.client.save_workflow(f"{text}deadline: 5m\n".encode())
     write_at_the_end(page, "    timeout: 7s")
     page.get_by_test_id("save").click()
-    expect(page.get_by_test_id("doubt")).to_contain_text("Version 2 was saved after you started editing")
+    expect(page.get_by_test_id("conflict")).to_contain_text("Version 2 was saved after you started editing")
     check_appearance(page, "editor-doubt")
     page.get_by_test_id("do-not-save").click()
     assert demo.client.workflow("meanwhile")["version"] == 2

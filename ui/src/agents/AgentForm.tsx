@@ -32,10 +32,10 @@ interface FormProps {
   readonly isSending: boolean;
   readonly send: () => void;
   readonly word: string;
-  readonly beside: ReactNode;
+  readonly extraActions: ReactNode;
 }
 
-export function AgentForm({ fields, change, error, hasSecret, isSending, send, word, beside }: FormProps) {
+export function AgentForm({ fields, change, error, hasSecret, isSending, send, word, extraActions }: FormProps) {
   const may = usePermission("admin");
   const found = findings(error);
   const isBroken = jsonProblem(fields.protocolConfig) !== null || jsonProblem(fields.secretJson) !== null;
@@ -120,7 +120,7 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
           <Button type="submit" disabled={!isReady || !may.allowed} loading={isSending} data-testid="save-agent">
             {word}
           </Button>
-          {beside}
+          {extraActions}
           {!may.allowed && (
             <Text size="sm" c="dimmed">
               {may.reason}

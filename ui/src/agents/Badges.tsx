@@ -24,7 +24,7 @@ interface Appearance {
   readonly icon: LucideIcon;
   readonly word: string;
   readonly color: string;
-  readonly told: string;
+  readonly description: string;
 }
 
 const HEALTH: Record<AgentHealth, Appearance> = {
@@ -32,31 +32,31 @@ const HEALTH: Record<AgentHealth, Appearance> = {
     icon: CircleCheck,
     word: "Healthy",
     color: "var(--status-completed)",
-    told: "All calls in the last hour succeeded.",
+    description: "All calls in the last hour succeeded.",
   },
   unsteady: {
     icon: TriangleAlert,
     word: "Degraded",
     color: "var(--status-waiting)",
-    told: "Some calls in the last hour failed.",
+    description: "Some calls in the last hour failed.",
   },
   failing: {
     icon: CircleX,
     word: "Failing",
     color: "var(--status-failed)",
-    told: "At least half of the calls in the last hour failed, including the latest.",
+    description: "At least half of the calls in the last hour failed, including the latest.",
   },
   quiet: {
     icon: CircleMinus,
     word: "Idle",
     color: "var(--status-pending)",
-    told: "No calls ended in the last hour.",
+    description: "No calls ended in the last hour.",
   },
   unused: {
     icon: CircleDashed,
     word: "Never called",
     color: "var(--status-pending)",
-    told: "No step has called this agent yet.",
+    description: "No step has called this agent yet.",
   },
 };
 
@@ -65,45 +65,45 @@ const BREAKER: Record<Exclude<BreakerState, "none">, Appearance> = {
     icon: ShieldCheck,
     word: "Closed",
     color: "var(--status-completed)",
-    told: "Calls are sent normally.",
+    description: "Calls are sent normally.",
   },
   half_open: {
     icon: ShieldEllipsis,
     word: "Half open",
     color: "var(--status-waiting)",
-    told: "A few calls are sent to test whether the agent has recovered.",
+    description: "A few calls are sent to test whether the agent has recovered.",
   },
   open: {
     icon: ShieldAlert,
     word: "Open",
     color: "var(--status-failed)",
-    told: "The agent failed too often. Its tasks wait until the next probe.",
+    description: "The agent failed too often. Its tasks wait until the next probe.",
   },
 };
 
 const OUTCOME: Record<AgentCall["outcome"], Appearance> = {
-  success: { icon: CircleCheck, word: "Success", color: "var(--status-completed)", told: "" },
-  error: { icon: CircleX, word: "Error", color: "var(--status-failed)", told: "" },
+  success: { icon: CircleCheck, word: "Success", color: "var(--status-completed)", description: "" },
+  error: { icon: CircleX, word: "Error", color: "var(--status-failed)", description: "" },
   interrupted: {
     icon: MessageCircleQuestionMark,
     word: "Question",
     color: "var(--status-waiting)",
-    told: "The agent asked a question.",
+    description: "The agent asked a question.",
   },
-  cancelled: { icon: Ban, word: "Cancelled", color: "var(--status-cancelled)", told: "" },
+  cancelled: { icon: Ban, word: "Cancelled", color: "var(--status-cancelled)", description: "" },
   unknown: {
     icon: CircleHelp,
     word: "Unknown",
     color: "var(--status-waiting)",
-    told: "The call may or may not have reached the agent.",
+    description: "The call may or may not have reached the agent.",
   },
 };
 
 const VERDICT: Record<CheckFinding["verdict"], Appearance> = {
-  failed: { icon: CircleX, word: "Failed", color: "var(--status-failed)", told: "" },
-  warning: { icon: TriangleAlert, word: "Warning", color: "var(--status-waiting)", told: "" },
-  passed: { icon: CircleCheck, word: "Passed", color: "var(--status-completed)", told: "" },
-  skipped: { icon: CircleMinus, word: "Skipped", color: "var(--status-skipped)", told: "" },
+  failed: { icon: CircleX, word: "Failed", color: "var(--status-failed)", description: "" },
+  warning: { icon: TriangleAlert, word: "Warning", color: "var(--status-waiting)", description: "" },
+  passed: { icon: CircleCheck, word: "Passed", color: "var(--status-completed)", description: "" },
+  skipped: { icon: CircleMinus, word: "Skipped", color: "var(--status-skipped)", description: "" },
 };
 
 const GRADE_COLORS: Record<string, string> = {
@@ -115,17 +115,17 @@ const GRADE_COLORS: Record<string, string> = {
 };
 
 function IconBadge({ appearance, testId, value }: { appearance: Appearance; testId: string; value: string }) {
-  const { icon: Icon, word, color, told } = appearance;
+  const { icon: Icon, word, color, description } = appearance;
   const mark = (
     <span className={classes["mark"]} style={{ color }} data-testid={testId} data-value={value}>
       <Icon size={15} aria-hidden />
       {word}
     </span>
   );
-  return told === "" ? (
+  return description === "" ? (
     mark
   ) : (
-    <Tooltip label={told} openDelay={300} multiline maw={280}>
+    <Tooltip label={description} openDelay={300} multiline maw={280}>
       {mark}
     </Tooltip>
   );

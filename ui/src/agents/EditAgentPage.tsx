@@ -84,7 +84,7 @@ function Changes({ read }: { read: Read }) {
         else change.mutate();
       }}
       word="Save"
-      beside={
+      extraActions={
         <ButtonLink variant="default" to="/agents/$agent" params={{ agent: agent.name }}>
           Cancel
         </ButtonLink>

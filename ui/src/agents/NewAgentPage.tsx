@@ -41,7 +41,7 @@ export function NewAgentPage() {
         isSending={create.isPending}
         send={() => create.mutate()}
         word="Register"
-        beside={
+        extraActions={
           <ButtonLink variant="default" to="/agents">
             Cancel
           </ButtonLink>

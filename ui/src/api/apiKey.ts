@@ -8,19 +8,20 @@
 const NAME = "trunkline.key";
 const SINCE = "trunkline.key.since";
 
-interface Said {
+interface StoredKey {
   readonly value: string | null;
   readonly since: number;
 }
 
 const tabs = new BroadcastChannel(NAME);
 const listeners = new Set<() => void>();
-const doubters = new Set<() => void>();
+const recheckListeners = new Set<() => void>();
 let isRefused = false;
 
-tabs.onmessage = ({ data }: MessageEvent<Said | { readonly newerThan: number }>) => {
+tabs.onmessage = ({ data }: MessageEvent<StoredKey | { readonly newerThan: number }>) => {
   if ("newerThan" in data) {
-    if (since() > data.newerThan && !isRefused) tabs.postMessage({ value: key.read(), since: since() } satisfies Said);
+    if (since() > data.newerThan && !isRefused)
+      tabs.postMessage({ value: key.read(), since: since() } satisfies StoredKey);
   } else if (data.since > since()) keep(data);
 };
 
@@ -28,13 +29,13 @@ function since(): number {
   return Number(sessionStorage.getItem(SINCE));
 }
 
-function keep(said: Said): void {
-  const isNews = said.value !== key.read() || isRefused;
-  sessionStorage.setItem(SINCE, String(said.since));
-  if (said.value === null) sessionStorage.removeItem(NAME);
-  else sessionStorage.setItem(NAME, said.value);
+function keep(stored: StoredKey): void {
+  const isChanged = stored.value !== key.read() || isRefused;
+  sessionStorage.setItem(SINCE, String(stored.since));
+  if (stored.value === null) sessionStorage.removeItem(NAME);
+  else sessionStorage.setItem(NAME, stored.value);
   isRefused = false;
-  if (isNews) for (const listener of listeners) listener();
+  if (isChanged) for (const listener of listeners) listener();
 }
 
 export const key = {
@@ -42,9 +43,9 @@ export const key = {
   /** Stores the key in all tabs. */
   write(value: string | null): void {
     // Always later than the previous change, even if the clock was set back.
-    const said: Said = { value, since: Math.max(Date.now(), since() + 1) };
-    keep(said);
-    tabs.postMessage(said);
+    const stored: StoredKey = { value, since: Math.max(Date.now(), since() + 1) };
+    keep(stored);
+    tabs.postMessage(stored);
   },
   /** The listener is called when the key changes, is removed, or is entered again after a rejection. */
   subscribe: (listener: () => void): (() => void) => {
@@ -56,12 +57,12 @@ export const key = {
     isRefused = true;
   },
   /** Asks for a check of whether the server still accepts the key. */
-  doubt(): void {
-    for (const listener of doubters) listener();
+  recheck(): void {
+    for (const listener of recheckListeners) listener();
   },
-  onDoubt(listener: () => void): () => void {
-    doubters.add(listener);
-    return () => doubters.delete(listener);
+  onRecheck(listener: () => void): () => void {
+    recheckListeners.add(listener);
+    return () => recheckListeners.delete(listener);
   },
 };
 

@@ -32,7 +32,7 @@ const authorize: Middleware = {
     if (response.status === KEY_NEEDED) {
       // The key may have been replaced since the request was sent.
       if (request.headers.get("Authorization") === `Bearer ${key.read()}`) key.refuse();
-      if (!response.url.endsWith("/me")) key.doubt();
+      if (!response.url.endsWith("/me")) key.recheck();
     }
     if (!response.ok) throw await problemOf(response);
     return options.parseAs === "json" ? await readExactly(response) : response;

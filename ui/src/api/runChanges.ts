@@ -25,13 +25,13 @@ export interface ChangeListener {
 
 const listeners = new Set<ChangeListener>();
 // The tab that holds the connection forwards its notifications to the others.
-const pages = new BroadcastChannel("trunkline.bell");
+const pages = new BroadcastChannel("trunkline.run-changes");
 let listening: AbortController | null = null;
 let isLeader = false;
 let live = false;
 
 pages.onmessage = ({ data }: MessageEvent<unknown>) => {
-  if (data === "ring") notifyListeners();
+  if (data === "changed") notifyListeners();
   else if (data === "live" || data === "silent") setLive(data === "live");
   else if (data === "is anyone live?" && isLeader) pages.postMessage("live");
 };
@@ -130,7 +130,7 @@ async function receive(signal: AbortSignal): Promise<void> {
     pages.postMessage("live");
     const notifyAll = () => {
       notifyListeners();
-      pages.postMessage("ring");
+      pages.postMessage("changed");
     };
     notifyAll();
     const parser = createParser({ onEvent: notifyAll });

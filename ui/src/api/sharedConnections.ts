@@ -9,7 +9,7 @@
  * the connections that it needs.
  */
 
-const LEADER_LOCK = "trunkline.bell";
+const LEADER_LOCK = "trunkline.run-changes";
 const SLOTS = ["trunkline.line.1", "trunkline.line.2", "trunkline.line.3"];
 
 // Undefined outside of secure contexts, although its type does not say so.

@@ -18,7 +18,7 @@ export function KeyGate({ children }: { children: ReactNode }) {
   const { error, isPending } = useQuery(callerQuery);
   useEffect(
     () =>
-      key.onDoubt(() => void queries.invalidateQueries({ queryKey: callerQuery.queryKey }, { cancelRefetch: false })),
+      key.onRecheck(() => void queries.invalidateQueries({ queryKey: callerQuery.queryKey }, { cancelRefetch: false })),
     [queries],
   );
   useEffect(() => key.subscribe(() => void clearCachedData(queries)), [queries]);

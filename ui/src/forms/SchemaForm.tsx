@@ -283,7 +283,7 @@ function ListField(props: ControlProps & { readonly items: Schema }) {
   const { root } = useForm();
   const look = useLook(props);
   const entries = Array.isArray(value) ? (value as readonly Json[]) : [];
-  const beside = besideOf(resolved(items, root), path.length);
+  const buttonPlace = buttonPlaceOf(resolved(items, root), path.length);
   const newest = useRef<HTMLDivElement>(null);
   const hasAdded = useRef(false);
   useEffect(() => {
@@ -295,7 +295,7 @@ function ListField(props: ControlProps & { readonly items: Schema }) {
   return (
     <Section {...look}>
       {entries.map((entry, index) => (
-        <div key={index} className={classes["entry"]} data-beside={beside}>
+        <div key={index} className={classes["entry"]} data-button-place={buttonPlace}>
           <div className={classes["control"]} ref={index === entries.length - 1 ? newest : null}>
             <Control
               schema={items}
@@ -335,7 +335,7 @@ function ListField(props: ControlProps & { readonly items: Schema }) {
 }
 
 /** Aligns an entry's remove button: with the field below its label, with the frame of a group, or at the end below a description. */
-function besideOf(items: Schema, depth: number): "field" | "frame" | "box" | "end" {
+function buttonPlaceOf(items: Schema, depth: number): "field" | "frame" | "box" | "end" {
   const { kind } = fieldOf(items, depth);
   if (kind === "group" || kind === "list") return "frame";
   if (kind === "boolean") return "box";

@@ -220,10 +220,10 @@ function nodesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Lay
 }
 
 function edgesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Layout): RouteEdgeType[] {
-  const whys = new Map(graph.edges.map(({ from, to, why }) => [`${from}>${to}`, why]));
+  const reasons = new Map(graph.edges.map(({ from, to, why }) => [`${from}>${to}`, why]));
   for (const [node, inside] of insides) {
     if (!("graph" in inside)) continue;
-    for (const { from, to, why } of inside.graph.edges) whys.set(`${childId(node, from)}>${childId(node, to)}`, why);
+    for (const { from, to, why } of inside.graph.edges) reasons.set(`${childId(node, from)}>${childId(node, to)}`, why);
   }
   return [...layout.routes].map(([id, route]): RouteEdgeType => {
     const [source, target] = id.split(">") as [string, string];
@@ -235,7 +235,7 @@ function edgesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Lay
       markerEnd: ARROW,
       // Above their group, below its steps.
       zIndex: Math.max(0, 2 * depthOf(source) - 1),
-      data: { route, onError: whys.get(id) === "on_error" },
+      data: { route, onError: reasons.get(id) === "on_error" },
     };
   });
 }

@@ -74,7 +74,7 @@ const LARGE = 100;
 
 export async function layOut(plan: Plan, wanted: Direction | null, pane: Size): Promise<Layout> {
   if (wanted !== null) return laidOut(plan, wanted);
-  if (plan.boxes.length > LARGE) return laidOut(plan, likelier(plan, pane));
+  if (plan.boxes.length > LARGE) return laidOut(plan, likelyDirection(plan, pane));
   const [right, down] = await Promise.all([laidOut(plan, "RIGHT"), laidOut(plan, "DOWN")]);
   return scale(right, pane) >= scale(down, pane) ? right : down;
 }
@@ -85,7 +85,7 @@ function scale(layout: Size, pane: Size): number {
 }
 
 /** Estimates the direction for a large graph from its longest path and its widest layer. */
-function likelier({ boxes, edges }: Plan, pane: Size): Direction {
+function likelyDirection({ boxes, edges }: Plan, pane: Size): Direction {
   const after = new Map<string, string[]>(boxes.map(({ id }) => [id, []]));
   const open = new Map<string, number>(boxes.map(({ id }) => [id, 0]));
   for (const { from, to } of edges === "rows" ? [] : edges) {

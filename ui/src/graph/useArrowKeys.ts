@@ -12,7 +12,7 @@ const DIRECTIONS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowUp: [0, -1],
 };
 // Sideways distance counts more than distance ahead.
-const ASIDE = 3;
+const SIDEWAYS_WEIGHT = 3;
 
 export function useArrowKeys(live: Live, layout: Layout | null, bring: (node: string) => void) {
   return useCallback(
@@ -44,7 +44,7 @@ function nearest(layout: Layout, here: string, [right, down]: readonly [number, 
     const [across, along] = [middle(rect).x - middle(start).x, middle(rect).y - middle(start).y];
     const ahead = across * right + along * down;
     if (ahead <= 1) continue;
-    const distance = ahead + ASIDE * Math.abs(across * down + along * right);
+    const distance = ahead + SIDEWAYS_WEIGHT * Math.abs(across * down + along * right);
     if (best === null || distance < best.distance) best = { id, distance };
   }
   return best?.id ?? null;

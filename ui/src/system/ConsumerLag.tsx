@@ -9,14 +9,14 @@ import { consumersLabel } from "./labels.ts";
 
 export function ConsumerLag({ consumers }: { consumers: readonly Consumers[] }) {
   // If Kafka is unreachable, all groups report the same error.
-  const troubles = new Set(consumers.map(({ detail }) => detail).filter((detail) => detail !== null));
+  const problems = new Set(consumers.map(({ detail }) => detail).filter((detail) => detail !== null));
   return (
     <>
-      {[...troubles].map((trouble) => (
-        <div key={trouble} className={classes["trouble"]} data-testid="consumers-trouble">
+      {[...problems].map((problem) => (
+        <div key={problem} className={classes["trouble"]} data-testid="consumers-trouble">
           <TriangleAlert size={16} aria-hidden />
           <Text size="sm" className={classes["wrap"]}>
-            {trouble}
+            {problem}
           </Text>
         </div>
       ))}

@@ -15,13 +15,13 @@ export function RecentRunIcons({ runs }: { runs: readonly LastRun[] }) {
     <span className={classes["marks"]} data-testid="run-marks">
       {runs.map((run) => {
         const { icon: Icon, word, color } = appearanceOf(run.status);
-        const told = `${word}, ${new Date(run.created_at).toLocaleString()}`;
+        const description = `${word}, ${new Date(run.created_at).toLocaleString()}`;
         return (
-          <Tooltip key={run.id} label={told} openDelay={300}>
+          <Tooltip key={run.id} label={description} openDelay={300}>
             <Link
               to="/runs/$run"
               params={{ run: run.id }}
-              aria-label={`Run: ${told}`}
+              aria-label={`Run: ${description}`}
               className={classes["mark"]}
               style={{ color }}
               data-status={run.status}

@@ -162,7 +162,7 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
       </div>
       <LeaveWarning isUnsaved={useCallback(() => unsaved.current, [])} kept={kept} />
       <SaveConflictDialog
-        doubt={saving.doubt}
+        conflict={saving.conflict}
         workflow={workflow}
         onCancel={saving.cancel}
         onSave={saving.saveAnyway}

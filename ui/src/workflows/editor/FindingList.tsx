@@ -87,9 +87,9 @@ function Line({
 }
 
 function counted(errors: number, warnings: number): string {
-  const told = [
+  const counts = [
     ...(errors > 0 ? [`${errors} ${errors === 1 ? "error" : "errors"}`] : []),
     ...(warnings > 0 ? [`${warnings} ${warnings === 1 ? "warning" : "warnings"}`] : []),
   ];
-  return `${told.join(", ")}.${errors > 0 ? " Fix the errors to save." : " You can save."}`;
+  return `${counts.join(", ")}.${errors > 0 ? " Fix the errors to save." : " You can save."}`;
 }

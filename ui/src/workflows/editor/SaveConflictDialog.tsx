@@ -5,18 +5,18 @@ import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import type { SaveConflict } from "./useSaving.ts";
 
 export function SaveConflictDialog({
-  doubt,
+  conflict,
   workflow,
   onCancel,
   onSave,
 }: {
-  doubt: SaveConflict | null;
+  conflict: SaveConflict | null;
   workflow: string | null;
   onCancel: () => void;
   onSave: () => void;
 }) {
-  if (doubt === null) return null;
-  const isSame = doubt.name === workflow;
+  if (conflict === null) return null;
+  const isSame = conflict.name === workflow;
   return (
     <Modal
       opened
@@ -25,18 +25,18 @@ export function SaveConflictDialog({
 
       centered
     >
-      <Stack gap="md" data-testid="doubt">
+      <Stack gap="md" data-testid="conflict">
         <Text size="sm">
           {isSame
-            ? `Version ${doubt.exists} was saved after you started editing. Your text does not include its changes, so saving reverts them.`
-            : `The workflow ${doubt.name} exists at version ${doubt.exists}. Your text becomes its next version.`}
+            ? `Version ${conflict.exists} was saved after you started editing. Your text does not include its changes, so saving reverts them.`
+            : `The workflow ${conflict.name} exists at version ${conflict.exists}. Your text becomes its next version.`}
         </Text>
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onCancel} data-autofocus data-testid="do-not-save">
             Cancel
           </Button>
           <Button color="red.9" onClick={onSave} data-testid="save-anyway">
-            Save as version {doubt.exists + 1}
+            Save as version {conflict.exists + 1}
           </Button>
         </Group>
       </Stack>

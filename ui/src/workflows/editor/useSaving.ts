@@ -26,7 +26,7 @@ export function useSaving(
 ) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [doubt, setDoubt] = useState<SaveConflict | null>(null);
+  const [conflict, setConflict] = useState<SaveConflict | null>(null);
   const mutation = useMutation({
     mutationFn: async (sure: boolean): Promise<Saved | null> => {
       const { name, errors } = await validate(text);
@@ -41,7 +41,7 @@ export function useSaving(
         return null;
       }
       const found = sure || name === null ? null : await findConflict(name, workflow, expected);
-      setDoubt(found);
+      setConflict(found);
       return found === null ? saveDefinition(text) : null;
     },
     onSuccess: async (saved) => {
@@ -57,10 +57,10 @@ export function useSaving(
   return {
     save: () => mutation.mutate(false),
     saveAnyway: () => mutation.mutate(true),
-    cancel: () => setDoubt(null),
+    cancel: () => setConflict(null),
     busy: mutation.isPending,
     error: mutation.error,
-    doubt,
+    conflict,
   };
 }
 
