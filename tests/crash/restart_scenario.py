@@ -98,7 +98,7 @@ class RestartScenario:
         return violations(await read_history(client, wanted, self._agents.calls, self._endings))
 
     async def _see_to_its_end(self, client: TrunklineClient, kind: WorkflowKind, want: RequestedRun) -> None:
-        # In every life anew: whoever got no answer asks again.
+        # In each life again: a client that got no answer asks again.
         want.run_id = await client.start(kind.name, want.key)
         watched = WatchedRun(client, self._agents, want)
         async for event in client.follow(want.run_id):

@@ -213,7 +213,7 @@ def _cancel_without_telling(history: SystemHistory) -> None:
 
 
 def _insert(history: SystemHistory, place: int, kind: str, data: dict[str, Json]) -> None:
-    """Puts an event in, and numbers the rest anew: nothing else is wrong."""
+    """Puts an event in, and renumbers the rest. Nothing else is wrong."""
     events = history.runs[0].events
     events.insert(place, RunEvent(0, kind, data))
     history.runs[0].events = [RunEvent(seq, event.type, event.data) for seq, event in enumerate(events, 1)]

@@ -1,5 +1,5 @@
 """
-A broker at its worst: records late, twice, in any order or lost; topics truncated or made anew, offsets reset,
+A broker at its worst: records late, twice, in any order or lost; topics truncated or created again, offsets reset,
 partitions that change hands all the time. The database knows what is owed: nothing is lost, and nobody is called twice.
 """
 

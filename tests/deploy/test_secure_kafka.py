@@ -84,7 +84,7 @@ def test_a_broker_with_a_foreign_certificate_gets_no_password(
 
 
 def make_certificate(folder: Path) -> Path:
-    """A certificate that signs itself; with its key in `both.pem` beside it."""
+    """A certificate that signs itself; with its key in `both.pem` next to it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "broker")])
     now = datetime.now(UTC)

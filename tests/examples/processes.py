@@ -115,7 +115,7 @@ def command_of(name: str, side: Side, folder: Path) -> list[str]:
         return [str(home / side)]
     if not name.startswith("node"):
         return [str(home / "bin" / "python"), str(sources / f"{side}.py")]
-    # Node looks for packages beside the program.
+    # Node looks for packages next to the program.
     for file in (*sources.glob("*.js"), sources / "package.json"):
         shutil.copy(file, folder)
     (folder / "node_modules").symlink_to(home / "node_modules")

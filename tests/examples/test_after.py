@@ -21,8 +21,8 @@ def text_part(text: str) -> JsonObject:
     return {"kind": "text", "text": text}
 
 
-def message(part: Json, **beside: Json) -> JsonObject:
-    return {"message": {"role": "user", "messageId": "m-1", "parts": [part], **beside}}
+def message(part: Json, **fields: Json) -> JsonObject:
+    return {"message": {"role": "user", "messageId": "m-1", "parts": [part], **fields}}
 
 
 def call(**changes: object) -> JsonObject:
@@ -196,7 +196,7 @@ INPUTS: Mapping[str, tuple[JsonObject, str]] = {
     "data": (message({"kind": "data", "data": {"query": "tides"}}), "tides"),
     "metadata of another kind": (message(text_part("tides"), metadata={"trace": "7"}), "tides"),
     "metadata no object": (message(text_part("tides"), metadata="tides"), "tides"),
-    "JSON beside metadata": (message(text_part('{"query": "tides"}'), metadata={"trace": "7"}), "tides"),
+    "JSON next to metadata": (message(text_part('{"query": "tides"}'), metadata={"trace": "7"}), "tides"),
 }
 
 

@@ -170,7 +170,7 @@ class AgentProcess(Agent):
         arguments = [str(self._port), str(self._folder)]
         if not program.endswith(".mjs"):
             return [str(home / "bin" / "python"), "-W", "ignore", str(SERVERS / program), *arguments, flavour]
-        # Node looks for packages beside the program.
+        # Node looks for packages next to the program.
         for file in (program, "script.mjs"):
             shutil.copy(SERVERS / file, home)
         return [str(NODE), str(home / program), *arguments]

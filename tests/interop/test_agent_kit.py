@@ -55,7 +55,7 @@ async def play(task: Task) -> AsyncGenerator[object, Message]:
 def command_of(home: Path, program: str) -> list[str]:
     if not program.endswith(".mjs"):
         return [str(home / "bin" / "python"), "-W", "ignore", str(CLIENTS / program)]
-    # Node looks for packages beside the program; servers of the same name are there, too.
+    # Node looks for packages next to the program; servers of the same name are there, too.
     return [str(NODE), str(shutil.copy(CLIENTS / program, home / f"client_{program}"))]
 
 

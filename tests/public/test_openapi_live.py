@@ -15,7 +15,7 @@ import pytest
 
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, running_system, simple_success
 
-# Drawn for each operation, beside those that follow from the document itself.
+# Drawn for each operation, in addition to those that follow from the document itself.
 EXAMPLES = int(os.environ.get("TRUNKLINE_API_EXAMPLES", "6"))
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600 + 10 * EXAMPLES)]

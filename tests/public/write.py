@@ -1,7 +1,7 @@
 """
 Writes again what is generated from the program and checked in: `make docs`.
 
-The tests beside this file fail while one of these files is not as the program is; this is the way to agree to a
+The tests next to this file fail while one of these files is not as the program is; this is the way to agree to a
 change, and the difference shows in review.
 """
 

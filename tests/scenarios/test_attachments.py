@@ -1,4 +1,4 @@
-"""Files in what agents answer: short ones stay in the output, long ones are kept beside it and go on by reference."""
+"""Files in what agents answer: short ones stay in the output, long ones are kept next to it and go on by reference."""
 
 from __future__ import annotations
 

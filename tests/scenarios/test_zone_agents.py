@@ -1,4 +1,4 @@
-"""Zones as agents of a workflow: beside other dialects, with accepted work, restarts, lost answers and refusals."""
+"""Zones as agents of a workflow: with other dialects, with accepted work, restarts, lost answers and refusals."""
 
 from __future__ import annotations
 

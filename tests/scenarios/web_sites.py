@@ -1,5 +1,5 @@
 """
-Web servers on which agents live as they do in the world: under a path, behind a strict router, beside others.
+Web servers on which agents live as they do in the world: under a path, behind a strict router, next to others.
 
 A site has what a test puts at its paths and nothing else: a GET is answered by a card, with its ETag, a POST by a
 speaker. A path that differs by its last slash is redirected to, as many frameworks do.

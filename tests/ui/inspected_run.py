@@ -3,7 +3,7 @@ A run to look into: attempts that fail, polls, a stream, files, many items, a fa
 
     flaky      answers 503, hangs up, works for a while and is polled three times
     stream     four server-sent events
-    files      a picture, an SVG that runs a script, a page of HTML, a file that is kept beside the output
+    files      a picture, an SVG that runs a script, a page of HTML, a file that is kept next to the output
     each       sixty items; the last of them fails
     long       two megabytes of JSON
     broken     fails with words that are HTML

@@ -25,7 +25,7 @@ FORM: JsonObject = {
 
 
 def asking(text: str, data: Json) -> Callable[[Call], Json]:
-    """A question with data beside its text."""
+    """A question with data next to its text."""
 
     def answer(call: Call) -> Json:
         answered = jsonrpc_task(text, state="input-required")(call)

@@ -23,7 +23,7 @@ from trunkline.jsontypes import JsonObject
 
 @dataclass(frozen=True)
 class MigratingSystem:
-    """A system, and two agents beside it: what the new one says differs from what the old one says in one place."""
+    """A system, and two agents next to it: what the new one says differs from what the old one says in one place."""
 
     client: Client
     old: str

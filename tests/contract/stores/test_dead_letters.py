@@ -62,7 +62,7 @@ async def test_a_record_that_is_delivered_again_stays_the_letter_that_it_is(stor
 
 
 async def test_another_record_at_the_same_place_is_another_letter(store: Store) -> None:
-    await put(store, letter(1, offset=7), letter(2, offset=7, value=b"of a topic that was made anew"))
+    await put(store, letter(1, offset=7), letter(2, offset=7, value=b"of a topic that was created again"))
     assert len(await store.dead_letters.page(limit=10)) == 2
 
 

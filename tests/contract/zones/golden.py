@@ -1,7 +1,7 @@
 """
 The golden files of the cases, the same for every transport. `python -m tests.contract.zones.golden` writes them.
 
-The test beside this file fails while one of them is not as the program is; this is the way to agree to a change, and
+The test next to this file fails while one of them is not as the program is; this is the way to agree to a change, and
 the difference shows in review.
 """
 

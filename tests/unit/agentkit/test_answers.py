@@ -121,7 +121,7 @@ INPUTS: list[tuple[str, list[JsonObject], JsonObject | None, str, Json]] = [
     ),
     ("a query as JSON", [{"text": '{"query": "tides"}'}], None, "tides", {"query": "tides"}),
     (
-        "whole input beside a text that is JSON",
+        "whole input next to a text that is JSON",
         [{"text": '{"a": 1}'}],
         {"text": '{"a": 1}', "n": 2},
         '{"a": 1}',
@@ -129,7 +129,7 @@ INPUTS: list[tuple[str, list[JsonObject], JsonObject | None, str, Json]] = [
     ),
     ("looks like JSON", [{"text": "{n}"}], None, "{n}", None),
     (
-        "whole input beside",
+        "whole input next to",
         [{"text": "tides"}],
         {"text": "tides", "n": 2},
         "tides",

@@ -1,7 +1,7 @@
 """
 What triggers listen to, and the events and ends of runs that they still have to take.
 
-Only adds: a program of the revision before notes no occasions.
+Only adds: a program of the revision before stores no pending firings.
 """
 
 from __future__ import annotations
