@@ -148,36 +148,41 @@ async def test_an_event_starts_one_run_and_its_end_one_more_wherever_the_process
     await starter.end()
 
 
+LIMITS = "concurrency: {limit: 1}, throttle: 100/s"
+
+
+@pytest.mark.parametrize("started_by", ["webhook", "request"])
 @pytest.mark.parametrize("point", [*GATE_POINTS, "commit.after"])
 async def test_runs_that_wait_for_one_another_all_end_wherever_the_process_ends(
     point: str,
+    started_by: str,
     tmp_path: Path,
     starter: ProcessStarter,
     session: aiohttp.ClientSession,
     mode_settings: Mapping[str, str],
 ) -> None:
     client = await client_of(await starter.start(tmp_path / "data", settings=mode_settings), session)
-    await client.call("POST", "/workflows", b"{name: one, steps: {work: {sleep: 10ms}}}")
-    trigger: JsonObject = {
-        "name": "t",
-        "workflow": "one",
-        "webhook": {"verify": {"scheme": "none"}},
-        "concurrency": {"limit": 1},
-        "throttle": "100/s",
-    }
-    webhook = (await client.call("POST", "/triggers", trigger))["webhook"]
-    assert isinstance(webhook, dict)
+    limits = f", {LIMITS}" if started_by == "request" else ""
+    await client.call(
+        "POST", "/workflows", f"{{name: one, steps: {{work: {{sleep: 10ms}}}}{limits}}}".encode()
+    )
+    url = "/api/v1/workflows/one/execute"
+    if started_by == "webhook":
+        trigger = f"{{name: t, workflow: one, webhook: {{verify: {{scheme: none}}}}, {LIMITS}}}"
+        webhook = (await client.call("POST", "/triggers", trigger.encode()))["webhook"]
+        assert isinstance(webhook, dict)
+        url = str(webhook["url"])
     await starter.end()
     life = await starter.start(tmp_path / "data", point_in(mode_settings, point), 2, mode_settings)
     client = await client_of(life, session)
     for number in range(3):
         with suppress(ServerGone):
-            await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": str(number)})
+            await client.raw("POST", url, {}, {"Idempotency-Key": str(number)})
     async with asyncio.timeout(60):
         assert await life.ended == KILLED
     client = await client_of(await starter.start(tmp_path / "data", settings=mode_settings), session)
     for number in range(3):
-        await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": str(number)})
+        await client.raw("POST", url, {}, {"Idempotency-Key": str(number)})
     async with asyncio.timeout(60):
         while len(await finished(client)) < 3:
             await asyncio.sleep(0.05)

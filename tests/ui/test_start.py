@@ -258,3 +258,23 @@ def test_what_was_started_is_not_kept(page: Page, demo: DemoSystem) -> None:
 def test_a_workflow_that_is_not_there_is_a_problem_that_says_so(page: Page) -> None:
     page.goto("/workflows/nothing/start")
     expect(page.get_by_test_id("problem")).to_contain_text("nothing")
+
+
+def test_a_run_that_may_have_to_wait_can_be_given_a_priority(page: Page, demo: DemoSystem) -> None:
+    demo.call(
+        "POST",
+        "/workflows",
+        b"{name: limited, steps: {work: {set: {n: 1}}}, concurrency: {limit: 1}, priority: 3}",
+    )
+    page.goto("/workflows/limited/start")
+    field = page.get_by_test_id("priority")
+    expect(field).to_have_attribute("placeholder", "3")
+    field.fill("7")
+    check_appearance(page)
+    with page.expect_request(lambda request: "/execute" in request.url) as sent:
+        page.get_by_test_id("start").press("Enter")
+    assert sent.value.url.endswith("priority=7")
+    expect(page.get_by_test_id("run-status")).to_have_text("Completed")
+    page.goto("/workflows/order/start")
+    expect(page.get_by_test_id("start-form")).to_be_visible()
+    expect(page.get_by_test_id("priority")).to_have_count(0)

@@ -250,8 +250,7 @@ class BulkJobs:
     async def _unpausable(self, records: Sequence[RunRecord]) -> dict[RunId, str]:
         refused: dict[RunId, str] = {}
         for record in records:
-            is_held = record.status == "PENDING" and record.trigger is not None
-            wait = await self._store.start_queue.get(record.id) if is_held else None
+            wait = await self._store.start_queue.get(record.id) if record.status == "PENDING" else None
             try:
                 check_pausable(record, wait)
             except TrunklineError as exc:

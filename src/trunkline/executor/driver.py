@@ -163,7 +163,7 @@ class RunDriver:
             await self._schedules.runs_ended(tx, triggers)
         if self._event_triggers is not None:
             await self._event_triggers.runs_ended(tx, self._ended.values())
-        if triggers and self._gates is not None:
+        if self._gates is not None:
             await self._gates.runs_ended(tx, self._ended.values())
 
     def _trace(self, messages: Sequence[TaskMessage]) -> None:

@@ -18,11 +18,11 @@ from trunkline.executor.start_gates import StartGates
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.machine.state import RunState
+from trunkline.services.runs.queued_starts import key_text
 from trunkline.services.triggers.starts import (
     FiringContext,
     StartedRuns,
     TriggeredRuns,
-    key_text,
     new_firing,
     prepared_or_reason,
 )

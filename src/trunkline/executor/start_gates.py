@@ -1,5 +1,5 @@
 """
-Gates: lets runs start that their trigger's flow control holds back.
+Gates: lets runs start that the flow control of their trigger or workflow holds back.
 
 Such a run is accepted like every other one, and has a row in the queue of starts instead of its first queued input. The
 transaction that decides about a gate writes that input for the runs that start, and a cancellation for those that
@@ -53,8 +53,10 @@ class StartGates:
 
     async def runs_ended(self, tx: Transaction, states: Iterable[RunState]) -> None:
         """The driver ends these runs: their gates are looked at in the next turn."""
-        of_triggers = [state.id for state in states if state.trigger]
-        if of_triggers and await tx.start_queue.runs_ended(of_triggers):
+        counted = [
+            state.id for state in states if state.trigger or state.workflow.definition.flow is not None
+        ]
+        if counted and await tx.start_queue.runs_ended(counted):
             await tx.notify(InputsQueued())
             self.look()
 

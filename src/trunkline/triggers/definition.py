@@ -15,8 +15,8 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, encode
-from trunkline.triggers.flow_control import GatePolicy, OnLimit, StartRate
 from trunkline.triggers.signatures import Scheme
+from trunkline.workflow.flow_control.definition import FlowControl
 
 # What happens to a firing while the run of an earlier one goes on.
 Overlap = Literal["skip", "queue", "cancel_previous", "allow"]
@@ -100,50 +100,6 @@ class RunEndDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     workflow: str
     statuses: tuple[EndStatus, ...] = ("COMPLETED",)
     filter: str | None = None
-
-
-class Concurrency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How many runs with the same key go on at the same time."""
-
-    # An expression over the run's input; None: all runs of the trigger have the same key.
-    key: str | None = None
-    limit: int
-    on_limit: OnLimit = "queue"
-
-
-class Debounce(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run starts when no other one with the same key has come for so long. Only the last one starts."""
-
-    wait: timedelta
-    key: str | None = None
-
-
-class FlowControl(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which of the trigger's runs start, and when."""
-
-    concurrency: Concurrency | None = None
-    throttle: StartRate | None = None
-    debounce: Debounce | None = None
-    # Of the runs that wait, those with the highest priority start first.
-    priority: int = 0
-
-    @property
-    def key(self) -> str | None:
-        if self.concurrency is not None:
-            return self.concurrency.key
-        return None if self.debounce is None else self.debounce.key
-
-    @property
-    def policy(self) -> GatePolicy | None:
-        """None: its runs start at once."""
-        if self.concurrency is None and self.throttle is None and self.debounce is None:
-            return None
-        return GatePolicy(
-            limit=None if self.concurrency is None else self.concurrency.limit,
-            on_limit="queue" if self.concurrency is None else self.concurrency.on_limit,
-            throttle=self.throttle,
-            debounce=None if self.debounce is None else self.debounce.wait,
-        )
 
 
 class TriggerDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

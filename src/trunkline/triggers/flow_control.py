@@ -1,8 +1,8 @@
 """
 Flow control: which of the runs that wait behind a gate may start. Pure.
 
-A gate stands before the runs of a trigger that have the same key. Its policy limits how many run at the same time, and
-how many start in a time, and lets only the last of several starts in a row through.
+A gate stands before the runs of a trigger or a workflow that have the same key. Its policy limits how many run at the
+same time, and how many start in a time, and lets only the last of several starts in a row through.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ import msgspec
 from trunkline.agents.call_limits.token_bucket import TokenBucket, next_token, refilled, whole_tokens, without
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant, after
+from trunkline.workflow.flow_control.definition import FlowControl, OnLimit, StartRate
 
-# What happens to a run if as many as the limit allows have not ended.
-OnLimit = Literal["queue", "drop", "cancel_oldest"]
-ON_LIMITS: tuple[OnLimit, ...] = ("queue", "drop", "cancel_oldest")
 # Why a run waits.
 WaitReason = Literal["concurrency", "throttle", "debounce"]
 
@@ -28,17 +26,6 @@ WaitReason = Literal["concurrency", "throttle", "debounce"]
 MAX_WAITING = 1_000
 # In one turn, so that a gate leaves time for the others.
 MAX_STARTS = 64
-
-
-class StartRate(msgspec.Struct, frozen=True, kw_only=True):
-    """How many runs start in a time."""
-
-    count: int
-    per: timedelta
-
-    @property
-    def limit(self) -> RateLimit:
-        return RateLimit(per_second=self.count / self.per.total_seconds(), burst=self.count)
 
 
 class GatePolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -49,6 +36,15 @@ class GatePolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_limit: OnLimit = "queue"
     throttle: StartRate | None = None
     debounce: timedelta | None = None
+
+
+def gate_policy(flow: FlowControl) -> GatePolicy:
+    return GatePolicy(
+        limit=None if flow.concurrency is None else flow.concurrency.limit,
+        on_limit="queue" if flow.concurrency is None else flow.concurrency.on_limit,
+        throttle=flow.throttle,
+        debounce=None if flow.debounce is None else flow.debounce.wait,
+    )
 
 
 class WaitingStart(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +140,8 @@ def _tokens(gate: Gate, decision: GateDecision, now: Instant, wanted: int) -> in
     if gate.policy.throttle is None:
         decision.bucket = None
         return wanted
-    limit = gate.policy.throttle.limit
+    rate = gate.policy.throttle
+    limit = RateLimit(per_second=rate.count / rate.per.total_seconds(), burst=rate.count)
     decision.bucket = refilled(gate.bucket, limit, now)
     tokens = whole_tokens(decision.bucket)
     if tokens < wanted:

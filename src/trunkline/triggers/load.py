@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trunkline.clock import Instant
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
-from trunkline.triggers.definition import FlowControl, ScheduleDefinition, TriggerDefinition
+from trunkline.triggers.definition import ScheduleDefinition, TriggerDefinition
 from trunkline.triggers.schedule import Schedule
 from trunkline.triggers.validate import read_schedule, read_trigger
 from trunkline.workflow.document.locations import Path
@@ -19,6 +19,7 @@ from trunkline.workflow.expressions import (
     TemplateCompiler,
     strip_delimiters,
 )
+from trunkline.workflow.flow_control.reader import compile_flow_key
 from trunkline.workflow.validation_report import ValidationReport, invalid_error, to_findings
 
 # A trigger is a page of text, with an input that is not larger than a run's.
@@ -61,17 +62,8 @@ def compile_trigger(definition: TriggerDefinition, report: ValidationReport) -> 
         condition, _ = compiler.condition(strip_delimiters(filter_), (source, "filter"))
     if idempotency_key is not None:
         key, _ = compiler.template(idempotency_key, (source, "idempotency_key"))
-    flow_key = None if definition.flow is None else _flow_key(definition.flow, report)
+    flow_key = compile_flow_key(definition.flow, report)
     return CompiledTrigger(definition, template, schedule, condition, key, flow_key)
-
-
-def _flow_key(flow: FlowControl, report: ValidationReport) -> Template | None:
-    if flow.key is None:
-        return None
-    text = flow.key if "${" in flow.key else f"${{{flow.key}}}"
-    where = ("debounce",) if flow.concurrency is None else ("concurrency", "key")
-    template, _ = TemplateCompiler(CelCompiler((), ("input",)), report).template(text, where)
-    return template
 
 
 def _source_of(definition: TriggerDefinition) -> tuple[str, str | None, str | None]:

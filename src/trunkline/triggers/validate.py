@@ -21,16 +21,16 @@ from trunkline.triggers.definition import (
     CATCH_UPS,
     DEFAULT_WINDOW,
     OVERLAPS,
-    FlowControl,
     ScheduleDefinition,
     TriggerDefinition,
 )
 from trunkline.triggers.schedule import zone_of
-from trunkline.triggers.validate_flow import FLOW_KEYS, read_flow_control
 from trunkline.triggers.validate_listening import read_event, read_run_end
 from trunkline.triggers.validate_webhook import read_webhook
 from trunkline.workflow.document.locations import ExpressionPosition
 from trunkline.workflow.field_reader import FieldReader, describe_value
+from trunkline.workflow.flow_control.definition import FLOW_KEYS, FlowControl
+from trunkline.workflow.flow_control.reader import read_flow_control
 from trunkline.workflow.validation_report import ValidationReport, did_you_mean
 
 KIND = "trigger"

@@ -44,6 +44,7 @@ from trunkline.workflow.expressions import (
     previous,
     scope_template,
 )
+from trunkline.workflow.flow_control.reader import compile_flow_key
 from trunkline.workflow.input_schema import InputSchema, compile_form, compile_input_schema
 from trunkline.workflow.labels import compile_labels, evaluate_labels
 from trunkline.workflow.output_schema import compile_output_schema
@@ -166,6 +167,7 @@ class CompiledWorkflow:
         labels: Mapping[str, Template] = MappingProxyType({}),
         round_: CompiledRound | None = None,
         publish: PublishTemplates = NO_TEMPLATES,
+        flow_key: Template | None = None,
     ) -> None:
         self.definition = definition
         # In the order of the definition.
@@ -176,6 +178,8 @@ class CompiledWorkflow:
         # Of a block that is repeated.
         self.round = round_
         self.publish = publish
+        # By which its runs count together for its flow control.
+        self.flow_key = flow_key
 
     def plan(self, name: str) -> CompiledStep:
         """Of a step, or of an item of one (`research[17]`)."""
@@ -235,7 +239,10 @@ def compile_definition(definition: WorkflowDefinition, report: ValidationReport)
     scope = _compile_scope(definition, compiler, report, known_secrets)
     input_schema = compile_input_schema(definition.input, report)
     publish = compile_publish_templates(definition.publish, engine, compiler, report)
-    return CompiledWorkflow(definition, scope.steps, scope.output, input_schema, labels, publish=publish)
+    flow_key = compile_flow_key(definition.flow, report)
+    return CompiledWorkflow(
+        definition, scope.steps, scope.output, input_schema, labels, publish=publish, flow_key=flow_key
+    )
 
 
 def _share_secrets_of_routed_steps(known_secrets: dict[str, set[str]]) -> None:

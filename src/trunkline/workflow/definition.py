@@ -19,6 +19,12 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.publish_options import PublishOptions, publish_options_to_json, read_publish_options
 from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow.actions.definitions import Ask, Sleep, StepKind, TaskRules, WaitFor
+from trunkline.workflow.flow_control.definition import (
+    FLOW_KEYS,
+    FlowControl,
+    flow_control_from_json,
+    flow_control_to_json,
+)
 from trunkline.workflow.routing.keys import Allow, AllowTag, Hedge, Select
 
 Delivery = Literal["at_least_once", "at_most_once"]
@@ -231,6 +237,8 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
     publish: PublishOptions | None = None
     # Of its runs; values can contain expressions.
     labels: dict[str, str] = {}
+    # Which of its runs start, and when; None: each one starts at once.
+    flow: FlowControl | None = None
 
 
 # A workflow by its name and version; None: the latest.
@@ -329,6 +337,10 @@ class _WorkflowForm(Struct, omit_defaults=True):
     max_parallel: int | None = None
     publish: Json = None
     labels: dict[str, str] | None = None
+    concurrency: Json = None
+    throttle: Json = None
+    debounce: Json = None
+    priority: Json = None
 
 
 _Form = TypeVar("_Form", _RetryForm, _StepForm, _WorkflowForm)
@@ -350,6 +362,7 @@ def canonical_form(definition: WorkflowDefinition) -> bytes:
                 max_parallel=definition.max_parallel,
                 publish=publish_options_to_json(definition.publish),
                 labels=definition.labels or None,
+                **flow_control_to_json(definition.flow),
             )
         )
     )
@@ -368,6 +381,9 @@ def definition_from_canonical(data: bytes) -> WorkflowDefinition:
         max_parallel=form.max_parallel,
         publish=_publish(form.publish),
         labels=form.labels or {},
+        flow=flow_control_from_json(
+            {key: value for key in FLOW_KEYS if (value := getattr(form, key)) is not None}
+        ),
     )
 
 

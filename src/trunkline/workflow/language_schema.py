@@ -28,6 +28,7 @@ from trunkline.workflow.definition import (
     MESSAGE_SOURCES,
 )
 from trunkline.workflow.expressions import KEYWORDS
+from trunkline.workflow.flow_control.schema import flow_properties
 from trunkline.workflow.labels import LABEL_KEY_PATTERN, MAX_LABEL_EXPRESSION, MAX_LABELS
 from trunkline.workflow.output_schema import MAX_REPAIRS
 from trunkline.workflow.repetition import MAX_BRANCHES, MAX_ROUNDS
@@ -80,6 +81,7 @@ def workflow_json_schema() -> JsonObject:
             "max_parallel": _integer(
                 1, MAX_PARALLEL, "Maximum number of steps of a run that are called at the same time."
             ),
+            **flow_properties(),
             "publish": _publish(),
             "labels": {
                 "type": "object",

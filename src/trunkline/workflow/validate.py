@@ -47,6 +47,8 @@ from trunkline.workflow.definition import (
 from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.field_reader import FieldReader, describe_value
+from trunkline.workflow.flow_control.definition import FLOW_KEYS, FlowControl
+from trunkline.workflow.flow_control.reader import read_flow_control
 from trunkline.workflow.labels import read_labels
 from trunkline.workflow.output_schema import read_output_schema, read_repair
 from trunkline.workflow.repetition import (
@@ -70,6 +72,7 @@ WORKFLOW_KEYS = (
     "max_parallel",
     "publish",
     "labels",
+    *FLOW_KEYS,
     "$schema",
 )
 # Every workflow in litecone's format has this key. Trunkline's own format does not.
@@ -158,7 +161,13 @@ def read_definition(value: Json, known: KnownNames, report: ValidationReport) ->
         max_parallel=fields.integer("max_parallel", 1, MAX_PARALLEL),
         publish=_publish(fields, report),
         labels=read_labels(fields, report),
+        flow=_flow(fields, report),
     )
+
+
+def _flow(fields: FieldReader, report: ValidationReport) -> FlowControl | None:
+    flow = read_flow_control(fields, report)
+    return None if flow == FlowControl() else flow
 
 
 def _publish(fields: FieldReader, report: ValidationReport) -> PublishOptions | None:

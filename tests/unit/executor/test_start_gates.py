@@ -9,9 +9,12 @@ import pytest
 from tests.unit.executor.test_event_triggers import arrive, event
 from tests.unit.executor.trigger_harness import TriggerHarness, open_triggers
 
+from trunkline.id_generation import new_run_id
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.machine.inputs import CancelRequested
+from trunkline.services.runs.queued_starts import start_behind_workflow_gate
+from trunkline.stores.base import NewRun
 
 pytestmark = pytest.mark.anyio
 
@@ -149,3 +152,28 @@ async def test_a_key_that_cannot_be_evaluated_is_noted(harness: TriggerHarness) 
     await come(harness, 1)
     (firing,) = await harness.firings()
     assert (firing.outcome, "missing" in str(firing.reason)) == ("failed", True)
+
+
+async def test_a_run_of_a_request_waits_until_one_of_the_same_workflow_ends(harness: TriggerHarness) -> None:
+    text = b"{name: limited, steps: {work: {agent: A}}, concurrency: {limit: 1}}"
+    saved = (await harness.workflows.save(text)).version
+    compiled = await harness.workflows.compiled(saved.workflow_id, saved.version)
+    for _ in range(2):
+        start = start_behind_workflow_gate(saved.workflow_id, compiled, {}, harness.clock.now())
+        run = NewRun(
+            id=new_run_id(),
+            workflow_id=saved.workflow_id,
+            workflow_name=saved.name,
+            workflow_version=saved.version,
+            input=b"{}",
+            correlation_id="c",
+            created_at=harness.clock.now(),
+            start=start,
+        )
+        async with harness.store.transaction() as tx:
+            await tx.runs.insert([run])
+            await harness.gate_part.begin(tx, [run])
+        await harness.look()
+    assert await statuses(harness) == ["RUNNING", "PENDING"]
+    await end(harness, 0)
+    assert await statuses(harness) == ["COMPLETED", "RUNNING"]

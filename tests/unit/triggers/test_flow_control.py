@@ -11,15 +11,13 @@ from trunkline.clock import Instant, after
 from trunkline.triggers.flow_control import (
     MAX_STARTS,
     MAX_WAITING,
-    ON_LIMITS,
     Gate,
     GateDecision,
     GatePolicy,
-    OnLimit,
-    StartRate,
     WaitingStart,
     decide_gate,
 )
+from trunkline.workflow.flow_control.definition import ON_LIMITS, OnLimit, StartRate
 
 NOW = Instant(1_000_000_000)
 MINUTE = timedelta(minutes=1)

@@ -5930,8 +5930,37 @@ export interface components {
         WorkflowDefinition: {
             /** @description For editors. Trunkline ignores it. */
             $schema?: string;
+            /** @description How many runs are active at the same time. */
+            concurrency?: {
+                /**
+                 * @description An expression over 'input'. Runs with the same value count together. Default: all runs do.
+                 * @example input.customer
+                 */
+                key?: string;
+                /** @description Maximum number of active runs with the same key. */
+                limit: number;
+                /**
+                 * @description What happens to a run above the limit: it waits, it is cancelled, or the oldest run is cancelled for it.
+                 * @default queue
+                 * @enum {unknown}
+                 */
+                on_limit: "queue" | "drop" | "cancel_oldest";
+            };
             /** @description Maximum duration of a run. */
             deadline?: components["schemas"]["Workflow-duration"];
+            /**
+             * @description A run starts when no other run with the same key has arrived for this long. Only the last run starts.
+             * @example 30s
+             * @example 30s by input.customer
+             */
+            debounce?: string | {
+                /**
+                 * @description An expression over 'input'. Runs with the same value count together. Default: all runs do.
+                 * @example input.customer
+                 */
+                key?: string;
+                wait: string;
+            };
             /** @description What the workflow is for. */
             description?: string;
             /** @description A JSON Schema that the run input is validated against before the run starts. */
@@ -5952,6 +5981,11 @@ export interface components {
             name: string;
             /** @description The run output. Strings can contain ${ … }. Default: the outputs of the steps that no other step needs. */
             output?: unknown;
+            /**
+             * @description Of the runs that wait, those with the highest priority start first.
+             * @default 0
+             */
+            priority: number;
             /** @description Publishes the workflow as an A2A agent. true uses the defaults. */
             publish?: boolean | {
                 /** @description Artifacts that callers get in addition to the output, by name. */
@@ -6006,6 +6040,11 @@ export interface components {
             steps: {
                 [key: string]: components["schemas"]["Workflow-step"];
             };
+            /**
+             * @description How many runs start per second, minute or hour. Any further run waits.
+             * @example 10/m
+             */
+            throttle?: string;
         };
         /** WorkflowGraph */
         WorkflowGraph: {
@@ -17567,6 +17606,8 @@ export interface operations {
                 wait?: number;
                 /** @description A label of the run, as `key:value`. Replaces one of the workflow. Can be repeated. */
                 label?: string[];
+                /** @description Of the runs that the workflow's flow control holds back, those with the highest priority start first. Defaults to the priority in the workflow. */
+                priority?: number;
             };
             header?: {
                 /** @description Repeating a request with the same key and body returns the same run. The same key with another body is rejected. */

@@ -31,6 +31,7 @@ from trunkline.messages.trace import RAW_TRACEPARENT, RAW_TRACESTATE
 from trunkline.services.operations.audit_log import current_actor
 from trunkline.services.people.answers import GivenAnswer
 from trunkline.telemetry.traces import Traces, TraceSpan
+from trunkline.workflow.flow_control.reader import MAX_PRIORITY
 
 EXECUTE = "/api/v1/workflows/{workflow}/execute"
 # A waiting request holds a connection. A client that wants to wait longer polls the run.
@@ -64,6 +65,18 @@ class ExecuteParameters(Parameters, frozen=True, kw_only=True):
             list[LabelParameter],
             Meta(
                 description="A label of the run, as `key:value`. Replaces one of the workflow. Can be repeated."
+            ),
+        ]
+        | None
+    ) = None
+    priority: (
+        Annotated[
+            int,
+            Meta(
+                ge=-MAX_PRIORITY,
+                le=MAX_PRIORITY,
+                description="Of the runs that the workflow's flow control holds back, those with the highest priority "
+                "start first. Defaults to the priority in the workflow.",
             ),
         ]
         | None
@@ -105,6 +118,7 @@ class RunControlRoutes:
             trace=segment.trace,
             wait_seconds=None if given.wait is None else min(given.wait, MAX_WAIT_SECONDS),
             labels=read_labels(given.label or ()),
+            priority=given.priority,
         )
         segment.note({"trunkline.run_id": started.run_id})
         queries, end = self._queries, started.end

@@ -26,6 +26,7 @@ def run(
     follow: Annotated[Flag, Parameter(name=("--follow", "-f"))] = False,
     wait: Duration = None,
     labels: Labels = (),
+    priority: int | None = None,
     idempotency_key: str | None = None,
     server: Server = HERE,
 ) -> int:
@@ -52,6 +53,9 @@ def run(
         How long to wait for the run to end, such as 30s.
     labels
         Label of the run, such as customer:acme. Can be repeated.
+    priority
+        Which of the runs that flow control holds back start first: those with the highest number. Default: as the
+        workflow says.
     idempotency_key
         Requests with the same key and input start only one run.
     """
@@ -59,7 +63,12 @@ def run(
     given = run_input(input_, input_file)
     name, saved_version = _resolve(client, workflow)
     started = client.execute(
-        name, given, version=version or saved_version, idempotency_key=idempotency_key, labels=labels
+        name,
+        given,
+        version=version or saved_version,
+        idempotency_key=idempotency_key,
+        labels=labels,
+        priority=priority,
     )
     if not follow and wait is None:
         if server.json:

@@ -212,9 +212,10 @@ class Client(EventCalls, InboxCalls, JobCalls, SubscriptionCalls, TriggerCalls):
         version: int | None = None,
         idempotency_key: str | None = None,
         labels: Sequence[str] = (),
+        priority: int | None = None,
     ) -> RunResource:
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-        query = {"version": version, "label": list(labels) or None}
+        query = {"version": version, "label": list(labels) or None, "priority": priority}
         path = with_query(f"/workflows/{segment(name)}/execute", query)
         return cast("RunResource", self._send("POST", path, run_input, headers).value)
 

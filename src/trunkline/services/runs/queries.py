@@ -96,8 +96,12 @@ class RunQueries:
 
     async def start_wait(self, record: RunRecord) -> StartWait | None:
         """What a run that has not started waits for."""
-        if record.status != "PENDING" or record.trigger is None:
+        if record.status != "PENDING" or record.block is not None:
             return None
+        if record.trigger is None:
+            workflow = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+            if workflow.definition.flow is None:
+                return None
         return await self._store.start_queue.get(record.id)
 
     async def _view(

@@ -33,11 +33,12 @@ from trunkline.services.runs.inner_questions import REPLIED, RESOLVED, AskingSte
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.labels import first_labels
 from trunkline.services.runs.queries import RunQueries
+from trunkline.services.runs.queued_starts import start_behind_workflow_gate
 from trunkline.services.runs.retry import check_retried, given_inputs, kept_of_run, kept_outputs
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import FollowUp, NewRun, QueuedInput, RunRecord, Store, WorkflowVersion
-from trunkline.stores.port.automation.triggers import StartWait
+from trunkline.stores.port.automation.triggers import QueuedStart, StartWait
 from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.stores.port.push_configs import PushConfig
 from trunkline.stores.rows.runs import record_of_new_run
@@ -90,11 +91,13 @@ class Runs:
         trace: TraceContext | None = None,
         wait_seconds: float | None = None,
         labels: Mapping[str, str] = MappingProxyType({}),
+        priority: int | None = None,
     ) -> StartedRun:
         """
         Durable when it returns. Raises `Invalid` when the input does not fit the workflow's schema.
 
         `wait_seconds`: for so long it waits for the end of the run. `labels` come on top of those of the workflow.
+        `priority`: among the runs that the workflow's flow control holds back.
         """
         saved = await self._workflows.get(workflow, version)
         compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
@@ -110,6 +113,9 @@ class Runs:
             trace=trace,
             fingerprint=encode(sorted(labels.items())) if labels else b"",
             wait_seconds=wait_seconds,
+            gate_of=lambda now: start_behind_workflow_gate(
+                saved.workflow_id, compiled, run_input, now, priority
+            ),
         )
 
     async def execute_message(
@@ -147,6 +153,7 @@ class Runs:
             message=message,
             contexts=contexts,
             push_config_of=push_config_of,
+            gate_of=lambda now: start_behind_workflow_gate(saved.workflow_id, compiled, run_input, now),
         )
 
     async def _start(
@@ -165,6 +172,7 @@ class Runs:
         contexts: dict[str, str] | None = None,
         wait_seconds: float | None = None,
         push_config_of: Callable[[RunId], PushConfig | None] | None = None,
+        gate_of: Callable[[Instant], QueuedStart | None] | None = None,
     ) -> StartedRun:
         """`fingerprint`: what else, in addition to the input, a repeated request with the same key has in common."""
         digest = None
@@ -190,6 +198,7 @@ class Runs:
             message=None if message is None else encode(message),
             contexts=contexts or {},
             labels=labels_of(run_id),
+            start=None if gate_of is None else gate_of(now),
         )
         if wait_seconds is None:
             config = None if push_config_of is None else push_config_of(run_id)
@@ -366,7 +375,7 @@ def _cannot_be(record: RunRecord, action: str) -> Conflict:
 
 
 def check_pausable(record: RunRecord, wait: StartWait | None) -> None:
-    """Raises `Conflict`. The flow control of a trigger starts a run that waits; the run takes no input before."""
+    """Raises `Conflict`. Flow control starts a run that waits; the run takes no input before."""
     if record.cancel_requested_at is not None:
         raise Conflict(
             f"Run {record.id} is being cancelled and cannot be paused.",
@@ -374,11 +383,17 @@ def check_pausable(record: RunRecord, wait: StartWait | None) -> None:
         )
     if wait is not None:
         why = "" if wait.reason is None else f" ({wait.reason})"
+        owner, other = f"workflow {record.workflow_name}", ""
+        if record.trigger is not None:
+            owner = f"trigger {record.trigger}"
+            other = (
+                " Or pause the trigger, so that it fires no other runs: trunkline triggers pause"
+                f" {record.trigger}."
+            )
         raise Conflict(
             f"Run {record.id} has not started and cannot be paused, because it waits for the flow control of"
-            f" trigger {record.trigger}{why}.",
-            fix=f"Cancel it: trunkline runs cancel {record.id}. Or pause the trigger, so that it fires no"
-            f" other runs: trunkline triggers pause {record.trigger}.",
+            f" {owner}{why}.",
+            fix=f"Cancel it: trunkline runs cancel {record.id}.{other}",
         )
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import structlog
 
-from trunkline.clock import Instant, after, rfc3339
+from trunkline.clock import Instant, rfc3339
 from trunkline.errors import Invalid, NotFound, Unavailable
 from trunkline.id_generation import new_id, new_run_id
 from trunkline.ids import RunId
@@ -23,13 +23,14 @@ from trunkline.jsontypes import Json, JsonObject, encode, is_too_deep
 from trunkline.messages import TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.runs.labels import initial_labels
+from trunkline.services.runs.queued_starts import start_behind_gate, start_behind_workflow_gate
 from trunkline.services.workflows import Workflows
-from trunkline.stores.base import NewRun
+from trunkline.stores.base import NewRun, WorkflowVersion
 from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, QueuedStart, TriggerRecord
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.triggers import CompiledTrigger, compile_trigger, definition_from_canonical
-from trunkline.workflow import ExpressionError, Template
+from trunkline.workflow import CompiledWorkflow, ExpressionError, Template
 from trunkline.workflow.validation_report import ValidationReport
 
 T = TypeVar("T")
@@ -38,8 +39,6 @@ log = structlog.stdlib.get_logger()
 
 # A compiled trigger takes some kilobytes.
 _MAX_COMPILED = 1_000
-# A column holds no more; a longer key is replaced by its digest.
-_LONGEST_KEY = 150
 _LONGEST_REASON = 1_000
 
 
@@ -75,16 +74,6 @@ class FiringContext(NamedTuple):
 def schedule_key(trigger_id: str, scheduled_at: Instant) -> str:
     """The idempotency key of a scheduled run: the instant is started once, by a schedule or a backfill."""
     return f"trigger/{trigger_id}/{rfc3339(scheduled_at)}"
-
-
-def key_text(value: Json) -> str | None:
-    """What an expression for an idempotency key has made, as text; None: there is no key."""
-    if value is None or value == "":
-        return None
-    text = value if isinstance(value, str) else encode(value).decode()
-    if len(text) > _LONGEST_KEY or not text.isprintable():
-        text = f"sha256:{hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
-    return text
 
 
 def new_firing(
@@ -208,34 +197,25 @@ class TriggeredRuns:
             started_by=context.started_by,
             trigger=record.name,
             depth=context.depth,
-            start=_queued_start(record, trigger, value, context.fired_at),
+            start=_queued_start(record, trigger, saved, workflow, value, context.fired_at),
             labels=initial_labels(workflow, run_id, content, context.correlation_id),
         )
 
 
 def _queued_start(
-    record: TriggerRecord, trigger: CompiledTrigger, run_input: Json, now: Instant
+    record: TriggerRecord,
+    trigger: CompiledTrigger,
+    saved: WorkflowVersion,
+    workflow: CompiledWorkflow,
+    run_input: Json,
+    now: Instant,
 ) -> QueuedStart | None:
+    """Limits of the trigger replace those of the workflow; its priority alone does not."""
     flow = trigger.definition.flow
-    policy = None if flow is None else flow.policy
-    if flow is None or policy is None:
-        return None
-    key: str | None = None
-    if trigger.flow_key is not None:
-        scope: Mapping[str, Json] = {"input": run_input}
-        try:
-            key = key_text(trigger.flow_key.evaluate(scope.__getitem__))
-        except ExpressionError as exc:
-            raise Invalid(
-                f"The key of the flow control of the trigger {record.name} cannot be evaluated: {exc}.",
-                fix="Correct the expression in concurrency.key or debounce.",
-            ) from exc
-    return QueuedStart(
-        gate=f"{record.id}/{key or ''}",
-        policy=policy,
-        priority=flow.priority,
-        not_before=now if policy.debounce is None else after(now, policy.debounce),
-    )
+    if flow is not None and flow.holds_back:
+        return start_behind_gate(record.id, f"trigger {record.name}", flow, trigger.flow_key, run_input, now)
+    priority = None if flow is None else flow.priority
+    return start_behind_workflow_gate(saved.workflow_id, workflow, run_input, now, priority)
 
 
 def _evaluated(template: Template, name: str, scope: Mapping[str, Json]) -> Json:

@@ -29,8 +29,9 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode, has_too_many_containers, is_too_deep
 from trunkline.machine.inputs import RunRequested
 from trunkline.services.runs.intake import Intake
+from trunkline.services.runs.queued_starts import key_text
 from trunkline.services.security.secrets import Secrets
-from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, key_text, new_firing
+from trunkline.services.triggers.starts import FiringContext, TriggeredRuns, new_firing
 from trunkline.stores.base import Store
 from trunkline.stores.port.automation.triggers import FiringOutcome, TriggerRecord
 from trunkline.telemetry import log_events

@@ -175,6 +175,22 @@ TRIGGERS: Sequence[Rule] = (
         caught_by=(f"{_GATES}::test_a_run_waits_until_one_with_the_same_key_ends",),
     ),
     Rule(
+        name="end-of-a-requested-run-opens-its-gate",
+        breaks="Runs that wait for a limit of their workflow wait forever.",
+        symbol="trunkline.executor.start_gates:StartGates.runs_ended",
+        change=Drop("operand", 2, of=4),
+        caught_by=(f"{_GATES}::test_a_run_of_a_request_waits_until_one_of_the_same_workflow_ends",),
+    ),
+    Rule(
+        name="requested-run-is-held-back",
+        breaks="A run that a request starts passes the limits of its workflow.",
+        symbol="trunkline.services.runs.queued_starts:start_behind_workflow_gate",
+        change=Change("condition", 1, of=1, becomes="True"),
+        caught_by=(
+            "tests/scenarios/test_flow_control.py::test_only_the_last_of_several_requests_starts[embedded]",
+        ),
+    ),
+    Rule(
         name="queue-of-a-gate-is-bounded",
         breaks="A trigger whose runs take too long fills the store with runs that wait.",
         symbol="trunkline.triggers.flow_control:_not_superseded",

@@ -1,6 +1,6 @@
 /** Starts a run with a form generated from the input schema, or with JSON. */
 
-import { Alert, Button, Group, SegmentedControl, Stack, Text, Title } from "@mantine/core";
+import { Alert, Button, Group, NumberInput, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Play } from "lucide-react";
@@ -61,7 +61,8 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const [text, setText] = useState(() => kept?.text ?? written(empty ?? {}));
   const [form, setForm] = useState(0);
   const fields = useInvalidFields();
-  const start = useStart(workflow, pinned);
+  const [priority, setPriority] = useState<number | null>(null);
+  const start = useStart(workflow, pinned, priority);
   const frame = useRef<HTMLFormElement>(null);
 
   const isBroken = mode === "json" ? jsonProblem(text) !== null : fields.isBroken;
@@ -190,6 +191,20 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
           ) : (
             start.error !== null && <ProblemPanel error={start.error} />
           )}
+          {HOLDING_BACK.some((key) => key in workflow.definition) && (
+            <NumberInput
+              label="Priority"
+              description="This workflow limits how many runs start. Of the runs that wait, those with the highest priority start first."
+              placeholder={String(workflow.definition["priority"] ?? 0)}
+              min={-MAX_PRIORITY}
+              max={MAX_PRIORITY}
+              allowDecimal={false}
+              clampBehavior="strict"
+              value={priority ?? ""}
+              onChange={(next) => setPriority(typeof next === "number" ? next : null)}
+              data-testid="priority"
+            />
+          )}
           <Group gap="sm">
             <Button
               type="submit"
@@ -202,13 +217,13 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
             </Button>
             <CopyTextButton
               label="Copy as curl"
-              text={() => executeCurl(workflow.name, pinned, input)}
+              text={() => executeCurl(workflow.name, pinned, input, priority)}
               testid="copy-curl"
               size="sm"
             />
             <CopyTextButton
               label="Copy as CLI command"
-              text={() => runCommand(workflow.name, pinned, input)}
+              text={() => runCommand(workflow.name, pinned, input, priority)}
               testid="copy-command"
               size="sm"
             />
@@ -224,7 +239,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   );
 }
 
-function useStart(workflow: Workflow, version: number | null) {
+function useStart(workflow: Workflow, version: number | null, priority: number | null) {
   const keys = useRef(new StartKey());
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -235,8 +250,8 @@ function useStart(workflow: Workflow, version: number | null) {
         api.POST("/api/v1/workflows/{workflow}/execute", {
           params: {
             path: { workflow: workflow.name },
-            query: version === null ? {} : { version },
-            header: { "Idempotency-Key": keys.current.of(JSON.stringify(input)) },
+            query: { ...(version === null ? {} : { version }), ...(priority === null ? {} : { priority }) },
+            header: { "Idempotency-Key": keys.current.of(JSON.stringify([input, priority])) },
           },
           body: input,
         }),
@@ -250,4 +265,7 @@ function useStart(workflow: Workflow, version: number | null) {
   });
 }
 
+/** The keys of a definition that make its runs wait. */
+const HOLDING_BACK = ["concurrency", "throttle", "debounce"] as const;
+const MAX_PRIORITY = 1000;
 const NO_MESSAGES: ReadonlyMap<string, readonly string[]> = new Map();

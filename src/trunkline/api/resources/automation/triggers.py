@@ -32,14 +32,14 @@ from trunkline.triggers import (
     definition_from_canonical,
 )
 from trunkline.triggers.cron import MAX_CHARACTERS
-from trunkline.triggers.definition import DEFAULT_BODY_BYTES, FlowControl, Respond
-from trunkline.triggers.flow_control import OnLimit
+from trunkline.triggers.definition import DEFAULT_BODY_BYTES, Respond
 from trunkline.triggers.signatures import Scheme
 from trunkline.triggers.validate import MAX_TIMES, NAME_PATTERN
-from trunkline.triggers.validate_flow import MAX_LIMIT, MAX_PRIORITY
 from trunkline.triggers.validate_listening import MAX_TYPES
 from trunkline.triggers.validate_webhook import MAX_BODY_BYTES
 from trunkline.workflow import write_yaml
+from trunkline.workflow.flow_control.definition import FlowControl, OnLimit
+from trunkline.workflow.flow_control.reader import MAX_LIMIT, MAX_PRIORITY
 
 _Duration = Annotated[str, Meta(examples=["15m"], extra_json_schema={"pattern": DURATION_PATTERN})]
 _Cron = Annotated[
@@ -446,7 +446,7 @@ def _add_flow_control(summary: TriggerSummary, flow: FlowControl) -> None:
             concurrency["key"] = flow.concurrency.key
         summary["concurrency"] = concurrency
     if flow.throttle is not None:
-        summary["throttle"] = _rate_text(flow.throttle.count, flow.throttle.per)
+        summary["throttle"] = flow.throttle.text
     if flow.debounce is not None:
         debounce: DebounceResource = {"wait": format_duration(flow.debounce.wait)}
         if flow.debounce.key is not None:

@@ -169,7 +169,7 @@ class TriggerWrites(Protocol):
 class QueuedStart(msgspec.Struct, frozen=True, kw_only=True):
     """What a new run has to wait for."""
 
-    # The id of the trigger, and the key.
+    # Whose flow control it is, and the key.
     gate: str
     policy: GatePolicy
     priority: int
