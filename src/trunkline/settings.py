@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
 import msgspec
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
@@ -35,6 +35,7 @@ from trunkline.durations import parse_duration
 from trunkline.errors import ConfigurationError, Finding
 from trunkline.jsontypes import decode
 from trunkline.messages import TopicNames
+from trunkline.transports.mail_settings import MailSettings, read_mail_settings
 
 CONFIG_FILE = Path("trunkline.toml")
 # Names another file, or that one, explicitly. Only the environment has it: a file cannot vouch for itself.
@@ -180,6 +181,7 @@ Programs = Annotated[
 Groups = Annotated[
     dict[str, tuple[str, ...]], NoDecode, _json_object(_GROUPS_FORM), AfterValidator(_check_groups)
 ]
+Mail = Annotated[InstanceOf[MailSettings], NoDecode, BeforeValidator(read_mail_settings)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 
 
@@ -387,6 +389,12 @@ class Settings(BaseSettings):
         default_factory=dict,
         description="Groups of people, by name: a JSON object of lists of the names of API keys. Tasks can be assigned "
         "to groups.",
+    )
+    mail: Mail | None = Field(
+        None,
+        description="The mail server for subscriptions: a JSON object with `host` and `sender`, and optionally `port` "
+        "(587), `tls` (`starttls`, `tls` or `none`), `ca_file`, `user`, `password_secret` (the name of a secret), "
+        "`addresses` of people by name, and `domains` to which mail may be sent.",
     )
     retention: Duration = Field(
         timedelta(days=30), description="How long finished runs are kept. 0s keeps them indefinitely."

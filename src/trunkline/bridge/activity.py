@@ -12,7 +12,9 @@ import msgspec
 
 from trunkline.bridge.calls.results import CallProgress, CallResult
 from trunkline.clock import Instant
-from trunkline.stores.base import TaskAnswer, Transaction
+from trunkline.machine.candidates import HEALTH_MINUTES, is_unhealthy
+from trunkline.services.subscriptions.reporter import Change, ChangeReporter
+from trunkline.stores.base import Store, TaskAnswer, Transaction
 from trunkline.stores.port.agents.activity import AgentMinute, minute_of
 
 _FAILURES = frozenset({"error", "unknown"})
@@ -33,13 +35,38 @@ def with_call_times(update: CallProgress | CallResult) -> TaskAnswer:
 
 
 class ActivityRecorder:
-    def __init__(self, bridge: str) -> None:
+    def __init__(self, bridge: str, store: Store, reporter: ChangeReporter | None = None) -> None:
+        """`reporter`: for the subscriptions to unhealthy agents."""
         self._bridge = bridge
+        self._store = store
+        self._reporter = reporter
 
     async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
         minutes = minutes_of(results)
-        if minutes:
-            await tx.activity.record(self._bridge, minutes)
+        if not minutes:
+            return
+        await self._report_unhealthy(tx, minutes)
+        await tx.activity.record(self._bridge, minutes)
+
+    async def _report_unhealthy(self, tx: Transaction, minutes: Sequence[AgentMinute]) -> None:
+        """Those that have become so by these calls."""
+        suspects = [each for each in minutes if each.calls == each.failures]
+        if not suspects or self._reporter is None:
+            return
+        if "agent.unhealthy" not in await self._reporter.wanted_types(tx):
+            return
+        since = minute_of(tx.now) - HEALTH_MINUTES + 1
+        # Committed by all bridges. Two that write at the same time can both report it.
+        before = await self._store.activity.minutes(since, {each.agent for each in suspects})
+        changes: list[Change] = []
+        for agent in sorted({each.agent for each in suspects}):
+            earlier = [each for each in before if each.agent == agent]
+            calls, failures = _sums(earlier)
+            now_calls, now_failures = _sums([*earlier, *(each for each in minutes if each.agent == agent)])
+            if is_unhealthy(now_calls, now_failures) and not is_unhealthy(calls, failures):
+                reason = f"All {now_calls} calls of the last {HEALTH_MINUTES} minutes failed."
+                changes.append(Change("agent.unhealthy", agent, {"agent": agent, "reason": reason}))
+        await self._reporter.report(tx, changes)
 
     def committed(self) -> None:
         """Nothing is kept here."""
@@ -69,6 +96,10 @@ def minutes_of(results: Sequence[CallResult]) -> list[AgentMinute]:
         )
         for (agent, minute), (calls, failures, total, longest) in sums.items()
     ]
+
+
+def _sums(minutes: Sequence[AgentMinute]) -> tuple[int, int]:
+    return sum(each.calls for each in minutes), sum(each.failures for each in minutes)
 
 
 def _milliseconds(begin: Instant | None, end: Instant) -> int:

@@ -20,7 +20,7 @@ from trunkline.agents.call_limits.breaker import calls_allowed
 from trunkline.agents.call_limits.token_bucket import refilled, whole_tokens
 from trunkline.clock import Instant
 from trunkline.ids import number_of
-from trunkline.machine.candidates import Candidate, choose, rank
+from trunkline.machine.candidates import HEALTH_MINUTES, Candidate, choose, rank
 from trunkline.machine.effects import FindCandidates
 from trunkline.machine.inputs import CandidatesFound
 from trunkline.machine.turn import Turn
@@ -36,9 +36,8 @@ _AGENTS_AT_ONCE = 500
 _REGISTRY_FRESH_SECONDS = 1.0
 # Kinds of choices for which turns are counted.
 _MAX_TURNS = 1_000
-# How far back calls count for the average duration; and for the health.
+# How far back calls count for the average duration.
 _AVERAGE_MINUTES = 15
-_HEALTH_MINUTES = 2
 # What an agent is taken to accept whose card does not say.
 _DEFAULT_MODES = ("text/plain", "application/json")
 
@@ -196,7 +195,7 @@ def _candidate(agent: _OfferedAgent, facts: _Facts, chosen: int, now: Instant) -
     is_limited = (
         options.rate is not None and whole_tokens(refilled(state.bucket, options.rate, now)) <= chosen
     )
-    recent = [each for each in minutes if each.minute > minute_of(now) - _HEALTH_MINUTES]
+    recent = [each for each in minutes if each.minute > minute_of(now) - HEALTH_MINUTES]
     succeeded = sum(each.calls - each.failures for each in minutes)
     return Candidate(
         agent=agent.name,

@@ -20,6 +20,8 @@ CandidateStatus = Literal["chosen", "available", "busy", "unhealthy", "breaker_o
 
 # An agent without a single success in so many calls is unhealthy.
 MIN_FAILURES = 3
+# How far back its calls count for that.
+HEALTH_MINUTES = 2
 
 _RANKS: dict[CandidateStatus, int] = {
     "chosen": 0,
@@ -28,6 +30,11 @@ _RANKS: dict[CandidateStatus, int] = {
     "unhealthy": 2,
     "breaker_open": 3,
 }
+
+
+def is_unhealthy(calls: int, failures: int) -> bool:
+    """`calls`: those that have ended within `HEALTH_MINUTES`."""
+    return calls >= MIN_FAILURES and failures == calls
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -54,7 +61,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def status(self) -> CandidateStatus:
         if self.breaker_open:
             return "breaker_open"
-        if self.calls >= MIN_FAILURES and self.failures == self.calls:
+        if is_unhealthy(self.calls, self.failures):
             return "unhealthy"
         return "busy" if self.busy >= self.slots or self.is_limited else "available"
 

@@ -31,6 +31,7 @@ from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault
 from trunkline.services.subscriptions.directory import SubscriptionDirectory
+from trunkline.services.subscriptions.mail import MailPolicy, SmtpMailer
 from trunkline.services.subscriptions.reporter import ChangeReporter
 from trunkline.services.subscriptions.source import DeliveryRequests
 from trunkline.services.triggers.starts import TriggeredRuns
@@ -93,6 +94,8 @@ class ProcessContext:
     subscriptions: SubscriptionDirectory
     changes: ChangeReporter
     delivery_requests: DeliveryRequests
+    # None: there is no mail server.
+    mailer: SmtpMailer | None
     event_sources: Sequence[EventSource]
     watchers: RunWatchers = field(default_factory=RunWatchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -136,6 +139,7 @@ async def open_process_context(
         routes = RoutingTable(store.agent_events, clock)
         workflows = Workflows(store)
         call_headers = {PROCESS_HEADER: PROCESS_NAME} if settings.process_header else {}
+        mailer = None if settings.mail is None else SmtpMailer(settings.mail, secrets)
         async with (
             BatchSender(transport) as batches,
             DialectNegotiator(transport, registry, clock, tokens) as negotiator,
@@ -163,7 +167,14 @@ async def open_process_context(
                 secrets=secrets,
                 subscriptions=subscriptions,
                 changes=changes,
-                delivery_requests=DeliveryRequests(secrets, answer_tokens, groups, settings.public_url),
+                delivery_requests=DeliveryRequests(
+                    secrets,
+                    answer_tokens,
+                    groups,
+                    settings.public_url,
+                    None if settings.mail is None else MailPolicy(settings.mail),
+                ),
+                mailer=mailer,
                 event_sources=sources,
                 workflows=workflows,
                 triggered_runs=TriggeredRuns(workflows, routes),
@@ -180,6 +191,8 @@ async def open_process_context(
                 ),
                 push_configs=PushConfigs(store, vault, clock),
             )
+        if mailer is not None:
+            mailer.close()
 
 
 def _address_policy(settings: Settings, *, alone: bool) -> AddressPolicy:

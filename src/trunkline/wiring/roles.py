@@ -132,6 +132,7 @@ class BridgeRole:
             context.clock,
             context.metrics,
             transports={PUSH_KIND: context.push_transport},
+            mailer=context.mailer,
             claim_lasts=context.interceptors.timeouts.callback_claim,
             one_by_one=(PUSH_KIND,),
         )
@@ -139,7 +140,7 @@ class BridgeRole:
             messaging.broker,
             calls,
             self._owner,
-            ActivityRecorder(self._owner),
+            ActivityRecorder(self._owner, context.store, context.changes),
             BreakerObserver(context.metrics, context.changes),
             self._rollback_watch,
             self._shadow_calls,

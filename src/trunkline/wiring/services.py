@@ -168,7 +168,11 @@ def api_services(
             context.metrics,
         ),
         subscriptions=Subscriptions(
-            context.store, context.subscriptions, context.delivery_requests, context.transport
+            context.store,
+            context.subscriptions,
+            context.delivery_requests,
+            context.transport,
+            mailer=context.mailer,
         ),
         runs=_runs(context, run_queries, intake),
         blobs=context.blobs,

@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.scenarios.distributed.in_process_roles import serving_roles
 from tests.scenarios.distributed.topic_records import TopicReader
+from tests.scenarios.event_receiver import event_receiver
 
 from trunkline.cli.app import run_command_line
 from trunkline.jsontypes import JsonObject
@@ -72,6 +73,24 @@ async def test_a_message_of_another_version_becomes_a_dead_letter_with_what_to_d
             await trunkline("delete", str(letter["id"]))
         assert await api.items("/dead-letters") == []
     assert len(agent.calls) == 2
+
+
+async def test_a_dead_letter_is_reported_to_subscriptions(kafka: TopicReader) -> None:
+    async with (
+        event_receiver() as receiver,
+        serving_roles("api") as api,
+        serving_roles("executor"),
+        serving_roles("bridge"),
+    ):
+        body: JsonObject = {"name": "s", "url": receiver.url, "types": ["dead_letter"]}
+        assert (await api.call("POST", "/subscriptions", body)).status == 201
+        # Other processes know the subscription within a second: every record from then on is reported.
+        while not receiver.events:
+            await kafka.write(kafka.topics.tasks, b"no task", b"k")
+            await asyncio.sleep(0.2)
+        event = receiver.events[0]
+        assert (event["type"], event["subject"]) == ("dead_letter", kafka.topics.tasks)
+        assert event["data"]["reason"] == (await letters(api, 1))[-1]["reason"]
 
 
 async def test_poison_among_good_records_holds_up_nothing(kafka: TopicReader) -> None:

@@ -5045,7 +5045,7 @@ export interface components {
         };
         /** Subscription */
         Subscription: {
-            /** @description Whether the events of questions have a link for each assignee in `data.links`. Everyone who can read the delivery can then answer in their names. It needs the setting `public_url`. */
+            /** @description Whether questions come with a link for each assignee, in a CloudEvent in `data.links`. Everyone who can read the delivery can then answer in their names. It needs the setting `public_url`. */
             answer_links: boolean;
             /**
              * Format: date-time
@@ -5059,9 +5059,16 @@ export interface components {
             /** @description Why the last attempt failed. */
             error: string | null;
             failing_since: string | null;
+            /**
+             * @description What is sent to `url`: the CloudEvent, or a message for an incoming webhook of Slack or Microsoft Teams.
+             * @enum {string}
+             */
+            format: "cloudevents" | "slack" | "teams";
             id: string;
             /** @description Labels that a run must have, as `key:value`. */
             label: string[];
+            /** @description Up to 20 addresses that get a mail for each change. `assignees` stands for the people whose answer a question waits for: each gets a mail with a link of their own. It needs the setting `mail`. */
+            mail: string[];
             name: string;
             /** @description Names of secrets. */
             secret: string[];
@@ -5071,12 +5078,17 @@ export interface components {
              */
             status: "active" | "disabled" | "failing" | "paused";
             /**
+             * @description Text of messages and mails. Strings in `${ … }` are expressions over `event`, the CloudEvent. Without it, and for an event that it does not fit, the text says what has changed.
+             * @example ${ event.data.workflow } failed: ${ event.data.error.message }
+             */
+            template?: string;
+            /**
              * @description The changes that are reported.
              * @example [
              *       "run.failed"
              *     ]
              */
-            types: ("breaker.open" | "check.grade_changed" | "dead_letter" | "question.asked" | "question.escalated" | "run.cancelled" | "run.completed" | "run.failed" | "run.waiting" | "step.failed")[];
+            types: ("agent.unhealthy" | "breaker.open" | "check.grade_changed" | "dead_letter" | "question.asked" | "question.escalated" | "run.cancelled" | "run.completed" | "run.failed" | "run.waiting" | "step.failed")[];
             /**
              * Format: date-time
              * @description RFC 3339, UTC.
@@ -5084,7 +5096,7 @@ export interface components {
              */
             updated_at: string;
             /** @description For viewers without its path, because the address alone can be a secret. */
-            url: string;
+            url: string | null;
             /** @description Report only changes of runs of this workflow. */
             workflow: string | null;
         };
@@ -5099,7 +5111,7 @@ export interface components {
             /** @description Ignored. For editors. */
             $schema?: string;
             /**
-             * @description Whether the events of questions have a link for each assignee in `data.links`. Everyone who can read the delivery can then answer in their names. It needs the setting `public_url`.
+             * @description Whether questions come with a link for each assignee, in a CloudEvent in `data.links`. Everyone who can read the delivery can then answer in their names. It needs the setting `public_url`.
              * @default false
              */
             answer_links: boolean;
@@ -5109,25 +5121,38 @@ export interface components {
              * @default true
              */
             enabled: boolean;
+            /**
+             * @description What is sent to `url`: the CloudEvent, or a message for an incoming webhook of Slack or Microsoft Teams.
+             * @default cloudevents
+             * @enum {string}
+             */
+            format: "cloudevents" | "slack" | "teams";
             /** @enum {string} */
             kind?: "subscription";
             /** @description Report only changes of runs with this label, as `key:value`. A list of up to 20: runs with all of them. */
             label?: string | string[];
+            /** @description Up to 20 addresses that get a mail for each change. `assignees` stands for the people whose answer a question waits for: each gets a mail with a link of their own. It needs the setting `mail`. */
+            mail?: string | string[];
             name: string;
             /** @description Name of the secret that signs the deliveries, or up to 2 names during a rotation: each delivery then has a signature for each. */
             secret?: string | string[];
+            /**
+             * @description Text of messages and mails. Strings in `${ … }` are expressions over `event`, the CloudEvent. Without it, and for an event that it does not fit, the text says what has changed.
+             * @example ${ event.data.workflow } failed: ${ event.data.error.message }
+             */
+            template?: string;
             /**
              * @description The changes that are reported.
              * @example [
              *       "run.failed"
              *     ]
              */
-            types: ("breaker.open" | "check.grade_changed" | "dead_letter" | "question.asked" | "question.escalated" | "run.cancelled" | "run.completed" | "run.failed" | "run.waiting" | "step.failed")[];
+            types: ("agent.unhealthy" | "breaker.open" | "check.grade_changed" | "dead_letter" | "question.asked" | "question.escalated" | "run.cancelled" | "run.completed" | "run.failed" | "run.waiting" | "step.failed")[];
             /**
-             * @description Where deliveries are sent.
+             * @description Where deliveries are sent. Either this or `mail`.
              * @example https://example.com/hooks
              */
-            url: string;
+            url?: string;
             /** @description Report only changes of runs of this workflow. */
             workflow?: string;
         };

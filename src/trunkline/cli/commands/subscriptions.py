@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -19,6 +19,10 @@ from trunkline.cli.rendering.output import (
 )
 from trunkline.cli.rendering.times import date_time
 
+if TYPE_CHECKING:
+    from trunkline.api.resources.automation.subscriptions import SubscriptionResource
+
+
 NameArgument = Annotated[str, Parameter(name="SUBSCRIPTION", help="Name of the subscription.")]
 
 app = App(
@@ -26,6 +30,10 @@ app = App(
     help="Save, show, pause and test subscriptions, which report changes to other systems.",
     version_flags=[],
 )
+
+
+def _receiver(subscription: SubscriptionResource) -> str:
+    return subscription["url"] or ", ".join(subscription["mail"])
 
 
 @app.command(name="apply")
@@ -43,9 +51,10 @@ def apply(
         print_json({"items": items, "next_cursor": None})
         return Exit.OK
     rows = [
-        [subscription["name"], status_cell(change), subscription["url"]] for subscription, change in applied
+        [subscription["name"], status_cell(change), _receiver(subscription)]
+        for subscription, change in applied
     ]
-    print_table(("SUBSCRIPTION", "CHANGE", "URL"), rows)
+    print_table(("SUBSCRIPTION", "CHANGE", "RECEIVER"), rows)
     return Exit.OK
 
 
@@ -61,11 +70,11 @@ def list_subscriptions(*, limit: LimitOrAll = None, cursor: Cursor = None, serve
             subscription["name"],
             status_cell(subscription["status"]),
             ", ".join(subscription["types"]),
-            subscription["url"],
+            _receiver(subscription),
         ]
         for subscription in page.items
     ]
-    print_table(("SUBSCRIPTION", "STATUS", "TYPES", "URL"), rows)
+    print_table(("SUBSCRIPTION", "STATUS", "TYPES", "RECEIVER"), rows)
     if not rows:
         note("No subscriptions. Create one with: trunkline subscriptions apply FILE")
     note_next_page(("subscriptions", "list"), {}, page.next_cursor)
@@ -83,7 +92,7 @@ def show(
     if server.json:
         print_json({**found, "deliveries": history.answer()})
         return Exit.OK
-    note(f"{found['name']} reports {', '.join(found['types'])} to {found['url']}: {found['status']}")
+    note(f"{found['name']} reports {', '.join(found['types'])} to {_receiver(found)}: {found['status']}")
     if found["error"] is not None:
         note(f"Last attempt: {found['error']}")
     if found["status"] in {"paused", "disabled"}:

@@ -14,7 +14,6 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from random import Random
-from urllib.parse import urlsplit
 
 import structlog
 
@@ -29,6 +28,8 @@ from trunkline.services.callbacks.sources import (
     CallbackReport,
     CallbackRequest,
     CallbackSource,
+    MailSender,
+    OutgoingCallback,
 )
 from trunkline.stores.base import Store
 from trunkline.stores.port.automation.callbacks import ClaimedQueue, QueueOutcome, StoredCallback
@@ -64,6 +65,7 @@ _MADE_AT_ONCE = 4
 MAX_BODY_MEMORY = 128 * 1024 * 1024
 _MAX_ERROR_CHARACTERS = 500
 _TOO_SLOW = "The receiver is too slow for one update."
+NO_MAIL_SERVER = "No mail server is configured. Set it: the key mail in trunkline.toml, or TRUNKLINE_MAIL."
 
 
 async def post_callback(transport: Transport, request: CallbackRequest) -> str | None:
@@ -80,6 +82,17 @@ async def post_callback(transport: Transport, request: CallbackRequest) -> str |
     return None if 200 <= answer.status < 300 else f"The receiver answered with HTTP {answer.status}."
 
 
+async def send_callback(
+    transport: Transport, mailer: MailSender | None, request: OutgoingCallback
+) -> str | None:
+    """Why it was not accepted."""
+    if isinstance(request, CallbackRequest):
+        return await post_callback(transport, request)
+    if mailer is None:
+        return NO_MAIL_SERVER
+    return (await mailer.send(request) or "")[:_MAX_ERROR_CHARACTERS] or None
+
+
 class CallbackSender:
     """Runs in every process that calls agents, next to the commit loop."""
 
@@ -92,6 +105,7 @@ class CallbackSender:
         metrics: Metrics,
         *,
         transports: Mapping[str, Transport] | None = None,
+        mailer: MailSender | None = None,
         claim_lasts: timedelta = CLAIM_LASTS,
         one_by_one: Collection[str] = (),
         max_body_memory: int = MAX_BODY_MEMORY,
@@ -102,12 +116,15 @@ class CallbackSender:
 
         `transports`: by the kinds that do not use `transport`, because others may be called.
 
+        `mailer`: None: there is no mail server.
+
         `one_by_one`: kinds whose callbacks are each settled before the next one is sent. After a crash, only one of
         them is sent again, so a receiver never sees an order in which it goes back.
         """
         self._store = store
         self._transport = transport
         self._transports = transports or {}
+        self._mailer = mailer
         self._sources = sources
         self._clock = clock
         self._metrics = metrics
@@ -248,7 +265,7 @@ class CallbackSender:
     async def _send_all(
         self,
         attempts: _Attempts,
-        requests: Sequence[CallbackRequest],
+        requests: Sequence[OutgoingCallback],
         callback: StoredCallback,
         end: float,
         *,
@@ -262,7 +279,7 @@ class CallbackSender:
                 else:
                     attempts.failed(callback, _TOO_SLOW, is_too_old=is_too_old)
                 return False
-            host = urlsplit(request.url).netloc
+            host = request.host
             if self._hosts.get(host, 0) >= MAX_QUEUES_OF_A_HOST:
                 attempts.is_postponed = True
                 return False
@@ -273,11 +290,12 @@ class CallbackSender:
         attempts.accepted(callback)
         return True
 
-    async def _post(self, kind: str, request: CallbackRequest, host: str) -> str | None:
+    async def _post(self, kind: str, request: OutgoingCallback, host: str) -> str | None:
         """Why it was not accepted."""
         self._hosts[host] = self._hosts.get(host, 0) + 1
         try:
-            return await post_callback(self._transports.get(kind, self._transport), request)
+            transport = self._transports.get(kind, self._transport)
+            return await send_callback(transport, self._mailer, request)
         finally:
             self._hosts[host] -= 1
             if not self._hosts[host]:

@@ -8,7 +8,9 @@ request: a reference to an event is enough, if the source can always make the sa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from email.message import EmailMessage
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -25,6 +27,35 @@ class CallbackRequest(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).netloc
+
+
+class CallbackMail(msgspec.Struct, frozen=True, kw_only=True):
+    """A mail to one recipient. It may be sent again after a crash, with the same Message-ID."""
+
+    to: str
+    message: EmailMessage
+
+    @property
+    def body(self) -> bytes:
+        return self.message.as_bytes()
+
+    @property
+    def host(self) -> str:
+        """All go to one server."""
+        return "smtp"
+
+
+OutgoingCallback = CallbackRequest | CallbackMail
+
+
+class MailSender(Protocol):
+    async def send(self, mail: CallbackMail) -> str | None:
+        """Why it was not accepted."""
+        ...
 
 
 class CallbackNotReady(TrunklineError):
@@ -62,7 +93,7 @@ class CallbackReceiver(Protocol):
         """If not, nothing is sent: its callbacks wait until they are resumed or too old."""
         ...
 
-    async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[CallbackRequest]:
+    async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[OutgoingCallback]:
         """
         In the order in which they are sent; none: there is nothing to say. All must be accepted.
 

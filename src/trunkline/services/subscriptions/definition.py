@@ -14,6 +14,8 @@ import msgspec
 
 from trunkline.agents.http_urls import UrlError, parse_url
 from trunkline.jsontypes import Json, encode
+from trunkline.services.subscriptions.messages import compile_message_template
+from trunkline.transports.mail_settings import is_mail_address
 from trunkline.triggers import TriggerDocument
 from trunkline.workflow import SECRET_NAME_RULE, is_secret_name, label_problem
 from trunkline.workflow.field_reader import FieldReader, describe_value
@@ -21,7 +23,7 @@ from trunkline.workflow.validation_report import ValidationReport, did_you_mean
 
 ChangeType = Literal[
     "run.completed", "run.failed", "run.cancelled", "run.waiting", "step.failed", "question.asked",
-    "question.escalated", "breaker.open", "check.grade_changed", "dead_letter",
+    "question.escalated", "agent.unhealthy", "breaker.open", "check.grade_changed", "dead_letter",
 ]  # fmt: skip
 CHANGE_TYPES: tuple[ChangeType, ...] = get_args(ChangeType)
 # Those that are about one run: the filters by workflow and label apply to them.
@@ -31,7 +33,8 @@ TEST_TYPE = "subscription.test"
 
 KIND = "subscription"
 SUBSCRIPTION_KEYS = (
-    "name", "description", "url", "types", "workflow", "label", "secret", "answer_links", "enabled", "kind", "$schema",
+    "name", "description", "url", "mail", "format", "template", "types", "workflow", "label", "secret", "answer_links",
+    "enabled", "kind", "$schema",
 )  # fmt: skip
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$"
 MAX_DESCRIPTION = 10_000
@@ -46,10 +49,24 @@ _NAME = re.compile(NAME_PATTERN)
 _KNOWN_TYPES = f"; the types are {', '.join(CHANGE_TYPES)}"
 
 
+# What is sent to the address: the event itself, or a message that people read.
+DeliveryFormat = Literal["cloudevents", "slack", "teams"]
+FORMATS: tuple[DeliveryFormat, ...] = get_args(DeliveryFormat)
+MAX_RECIPIENTS = 20
+MAX_TEMPLATE = 10_000
+# In place of an address: those whose answer a question waits for.
+ASSIGNEES = "assignees"
+
+
 class SubscriptionDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     description: str | None = None
-    url: str
+    # Either this or recipients of mail.
+    url: str | None = None
+    mail: tuple[str, ...] = ()
+    format: DeliveryFormat = "cloudevents"
+    # Of the text of a message, over `event`.
+    template: str | None = None
     # In the order of `CHANGE_TYPES`.
     types: tuple[ChangeType, ...]
     workflow: str | None = None
@@ -60,6 +77,10 @@ class SubscriptionDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_def
     # Whether questions come with a link for each assignee, at which anyone who has it can answer.
     answer_links: bool = False
     enabled: bool = True
+
+    @property
+    def is_read_by_people(self) -> bool:
+        return bool(self.mail) or self.format != "cloudevents"
 
 
 _definitions: msgspec.json.Decoder[SubscriptionDefinition] = msgspec.json.Decoder(SubscriptionDefinition)
@@ -88,7 +109,8 @@ def load_subscription(text: bytes, name: str | None = None) -> SubscriptionDefin
 def _read(value: Json, report: ValidationReport) -> SubscriptionDefinition | None:
     if not isinstance(value, dict):
         report.error(
-            (), f"a subscription must be a mapping with 'name', 'url' and 'types', {describe_value(value)}"
+            (),
+            f"a subscription must be a mapping with 'name', 'url' or 'mail', and 'types', {describe_value(value)}",
         )
         return None
     fields = FieldReader(value, (), SUBSCRIPTION_KEYS, report)
@@ -96,10 +118,18 @@ def _read(value: Json, report: ValidationReport) -> SubscriptionDefinition | Non
         fields.error("kind", f"'kind' must be {KIND}, {describe_value(value['kind'])}")
     name, url, types = _name(fields), _url(fields), _types(fields, report)
     _check_filters(fields, value, types)
+    mail = _mail(fields, types)
+    if (url is None) == (not mail) and ("url" in value) == ("mail" in value):
+        report.error(
+            fields.path, "a subscription needs either 'url' or 'mail'; add url: https://example.com/hooks"
+        )
     definition = SubscriptionDefinition(
         name=name or "",
         description=fields.text("description", MAX_DESCRIPTION),
-        url=url or "",
+        url=url,
+        mail=mail,
+        format=fields.choice("format", FORMATS, "cloudevents"),
+        template=_template(fields, report),
         types=types,
         workflow=fields.text("workflow", MAX_WORKFLOW_NAME),
         labels=_labels(fields),
@@ -107,7 +137,41 @@ def _read(value: Json, report: ValidationReport) -> SubscriptionDefinition | Non
         answer_links=fields.boolean("answer_links") or False,
         enabled=fields.boolean("enabled") is not False,
     )
+    _check_format(fields, value, definition)
     return None if report.errors else definition
+
+
+def _mail(fields: FieldReader, types: tuple[ChangeType, ...]) -> tuple[str, ...]:
+    listed = _one_or_more(fields, "mail", MAX_RECIPIENTS)
+    for address in listed:
+        if address == ASSIGNEES:
+            others = [type_ for type_ in types if not type_.startswith("question.")]
+            if others:
+                fields.error(
+                    "mail", f"'{ASSIGNEES}' is only for questions, but {', '.join(others)} has no assignees"
+                )
+        elif not is_mail_address(address):
+            fields.error(
+                "mail",
+                f"{_shown(address)} is not a mail address; use one such as ops@example.com, without a name",
+            )
+    return tuple(dict.fromkeys(listed))
+
+
+def _template(fields: FieldReader, report: ValidationReport) -> str | None:
+    text = fields.text("template", MAX_TEMPLATE)
+    if text is not None:
+        compile_message_template(text, report)
+    return text
+
+
+def _check_format(fields: FieldReader, value: dict[str, Json], definition: SubscriptionDefinition) -> None:
+    if definition.mail and "format" in value:
+        fields.error("format", "'format' has no effect with 'mail'; remove it")
+    if definition.template is not None and not definition.is_read_by_people:
+        fields.error("template", "'template' has no effect on a CloudEvent; add format: slack, or remove it")
+    if definition.secrets and definition.is_read_by_people:
+        fields.error("secret", "'secret' signs CloudEvents, but this subscription sends messages; remove it")
 
 
 def _name(fields: FieldReader) -> str | None:
@@ -122,7 +186,7 @@ def _name(fields: FieldReader) -> str | None:
 
 
 def _url(fields: FieldReader) -> str | None:
-    url = fields.required_text("url", MAX_URL, "https://example.com/hooks")
+    url = fields.text("url", MAX_URL)
     if url is not None:
         try:
             parse_url(url)

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from trunkline.clock import Instant, after
-from trunkline.errors import ConfigurationError
-from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.services.callbacks.sender import RETRY_FOR
+from trunkline.errors import ConfigurationError, Finding, Invalid
+from trunkline.jsontypes import Json, encode
+from trunkline.services.callbacks.sender import NO_MAIL_SERVER, RETRY_FOR
 from trunkline.services.callbacks.sources import (
     AttemptedCallback,
+    CallbackMail,
     CallbackNotReady,
     CallbackReceiver,
     CallbackReport,
     CallbackRequest,
+    OutgoingCallback,
     signed_headers,
 )
 from trunkline.services.people.answer_links import ANSWER_PATH, DEFAULT_LIFETIME, AnswerTokens, link_to
 from trunkline.services.people.rights import PeopleGroups
 from trunkline.services.security.secrets import Secrets
-from trunkline.services.subscriptions.definition import SubscriptionDefinition, subscription_from_canonical
+from trunkline.services.subscriptions.definition import (
+    ASSIGNEES,
+    SubscriptionDefinition,
+    subscription_from_canonical,
+)
+from trunkline.services.subscriptions.mail import MailPolicy
+from trunkline.services.subscriptions.messages import (
+    ChangeMessage,
+    mail_of,
+    message_of,
+    slack_body,
+    teams_body,
+)
 from trunkline.services.subscriptions.reporter import subscription_of
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.automation.callbacks import StoredCallback
 from trunkline.stores.port.automation.subscriptions import Attempt, Delivery, DeliveryStatus
 
 _events: msgspec.json.Decoder[dict[str, Json]] = msgspec.json.Decoder(dict[str, Json])
+JSON_TYPE = "application/json; charset=UTF-8"
 CONTENT_TYPE = "application/cloudevents+json; charset=UTF-8"
 # A subscription is disabled when every attempt has failed for so long: as long as a delivery is tried.
 DISABLED_AFTER = RETRY_FOR
@@ -75,18 +90,80 @@ class DeliveryRequests:
     """Makes the request of a delivery."""
 
     def __init__(
-        self, secrets: Secrets, tokens: AnswerTokens, groups: PeopleGroups, public_url: str | None
+        self,
+        secrets: Secrets,
+        tokens: AnswerTokens,
+        groups: PeopleGroups,
+        public_url: str | None,
+        mail: MailPolicy | None = None,
     ) -> None:
-        """`public_url`: where answer links lead; None: there are none."""
+        """`public_url`: where answer links lead; None: there are none. `mail`: None: none can be sent."""
         self._secrets = secrets
         self._tokens = tokens
         self._groups = groups
         self._public_url = public_url
+        self._mail = mail
 
-    async def request(
+    def check(self, definition: SubscriptionDefinition) -> None:
+        """Raises `Invalid` for mail that cannot be sent."""
+        if definition.mail:
+            if self._mail is None:
+                raise Invalid(NO_MAIL_SERVER, findings=[Finding(path="mail", message=NO_MAIL_SERVER)])
+            self._mail.check(definition.mail)
+
+    async def requests(
         self, definition: SubscriptionDefinition, delivery: Delivery, now: Instant
-    ) -> CallbackRequest:
+    ) -> Sequence[OutgoingCallback]:
         """Raises `CallbackNotReady`."""
+        if definition.mail:
+            return self._mails(definition, delivery)
+        url = definition.url or ""
+        if definition.is_read_by_people:
+            message = self._message(definition, delivery, self._links(definition, delivery))
+            body = slack_body(message) if definition.format == "slack" else teams_body(message)
+            return [CallbackRequest(url=url, headers={"content-type": JSON_TYPE}, body=body)]
+        return [await self._cloud_event(definition, url, delivery, now)]
+
+    def _mails(self, definition: SubscriptionDefinition, delivery: Delivery) -> list[OutgoingCallback]:
+        """One for each recipient. Assignees get their own link only."""
+        mail = self._mail
+        if mail is None:
+            raise CallbackNotReady(NO_MAIL_SERVER)
+        links = self._links(definition, delivery)
+        readers: dict[str, Mapping[str, str]] = {}
+        for address in definition.mail:
+            if address != ASSIGNEES:
+                readers[address] = links
+                continue
+            for person in self._groups.people(_assignees(_events.decode(delivery.event))):
+                own = mail.address_of(person)
+                if own is not None:
+                    readers.setdefault(own, {person: links[person]} if person in links else {})
+        return [
+            CallbackMail(
+                to=address,
+                message=mail_of(
+                    self._message(definition, delivery, of_reader),
+                    delivery.event_id,
+                    mail.sender,
+                    address,
+                    delivery.created_at,
+                ),
+            )
+            for address, of_reader in readers.items()
+        ]
+
+    def _message(
+        self, definition: SubscriptionDefinition, delivery: Delivery, links: Mapping[str, str]
+    ) -> ChangeMessage:
+        page = None
+        if self._public_url is not None and delivery.run_id is not None:
+            page = f"{self._public_url}/runs/{delivery.run_id}"
+        return message_of(_events.decode(delivery.event), definition.template, links, page)
+
+    async def _cloud_event(
+        self, definition: SubscriptionDefinition, url: str, delivery: Delivery, now: Instant
+    ) -> CallbackRequest:
         headers = {"content-type": CONTENT_TYPE}
         body = self._body(definition, delivery)
         secrets = [await self._secret(name) for name in definition.secrets]
@@ -95,28 +172,40 @@ class DeliveryRequests:
         else:
             # What identifies it is sent with every delivery; only a signature needs a secret.
             headers |= {"webhook-id": delivery.event_id, "webhook-timestamp": str(now // 1_000_000)}
-        return CallbackRequest(url=definition.url, headers=headers, body=body)
+        return CallbackRequest(url=url, headers=headers, body=body)
 
     def _body(self, definition: SubscriptionDefinition, delivery: Delivery) -> bytes:
         """Links are made here, so that the history does not have them. They are the same in every attempt."""
+        links = self._links(definition, delivery)
+        if not links:
+            return delivery.event
+        event = _events.decode(delivery.event)
+        question = event.get("data")
+        return (
+            encode({**event, "data": {**question, "links": links}})
+            if isinstance(question, dict)
+            else delivery.event
+        )
+
+    def _links(self, definition: SubscriptionDefinition, delivery: Delivery) -> dict[str, str]:
+        """Where each assignee can answer, by person."""
         if (
             not definition.answer_links
             or self._public_url is None
             or not delivery.type.startswith("question.")
         ):
-            return delivery.event
+            return {}
         event = _events.decode(delivery.event)
         question = event.get("data")
-        assignees = question.get("assignees") if isinstance(question, dict) else None
-        if not isinstance(question, dict) or not isinstance(assignees, list):
-            return delivery.event
+        if delivery.run_id is None or not isinstance(question, dict):
+            return {}
         until = after(delivery.created_at, DEFAULT_LIFETIME)
-        links: JsonObject = {}
-        for person in self._groups.people(map(str, assignees)):
-            link = None if delivery.run_id is None else link_to(str(question["item"]), person, until)
+        links: dict[str, str] = {}
+        for person in self._groups.people(_assignees(event)):
+            link = link_to(str(question["item"]), person, until)
             if link is not None:
                 links[link.person] = f"{self._public_url}{ANSWER_PATH}/{self._tokens.token_of(link)}"
-        return encode({**event, "data": {**question, "links": links}})
+        return links
 
     async def _secret(self, name: str) -> str:
         try:
@@ -145,11 +234,17 @@ class _Receiver:
         self._definition = definition
         self.is_enabled = is_enabled
 
-    async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[CallbackRequest]:
+    async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[OutgoingCallback]:
         delivery = await self._store.subscriptions.delivery(callback.payload.decode())
         if delivery is None:
             return ()
-        return [await self._requests.request(self._definition, delivery, now)]
+        return await self._requests.requests(self._definition, delivery, now)
+
+
+def _assignees(event: Mapping[str, Json]) -> list[str]:
+    question = event.get("data")
+    assignees = question.get("assignees") if isinstance(question, dict) else None
+    return [*map(str, assignees)] if isinstance(assignees, list) else []
 
 
 def _attempt(attempted: AttemptedCallback) -> Attempt:

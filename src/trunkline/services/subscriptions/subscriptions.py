@@ -12,8 +12,8 @@ from trunkline.clock import rfc3339
 from trunkline.errors import Conflict, NotFound
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import encode
-from trunkline.services.callbacks.sender import post_callback
-from trunkline.services.callbacks.sources import CallbackNotReady
+from trunkline.services.callbacks.sender import send_callback
+from trunkline.services.callbacks.sources import CallbackNotReady, MailSender, OutgoingCallback
 from trunkline.services.heavy_work import HeavyWork
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.subscriptions.definition import (
@@ -51,16 +51,19 @@ class Subscriptions:
         requests: DeliveryRequests,
         transport: Transport,
         work: HeavyWork | None = None,
+        mailer: MailSender | None = None,
     ) -> None:
         self._store = store
         self._directory = directory
         self._requests = requests
         self._transport = transport
         self._work = work or HeavyWork()
+        self._mailer = mailer
 
     async def create(self, text: bytes) -> SubscriptionRecord:
         """Raises `AlreadyExists`, and `Invalid` with every finding and its place in the text."""
         definition = await self._work.run(lambda: load_subscription(text))
+        self._requests.check(definition)
         async with self._store.transaction() as tx:
             record = await _insert(tx, definition.name, canonical_subscription(definition))
             await tx.audit.put([audit_entry("subscription", "create", record.name)])
@@ -70,6 +73,7 @@ class Subscriptions:
     async def save(self, name: str, text: bytes) -> SavedSubscription:
         """Create it or replace its definition. Without a change it stays as it is."""
         definition = await self._work.run(lambda: load_subscription(text, name))
+        self._requests.check(definition)
         canonical = canonical_subscription(definition)
         async with self._store.transaction() as tx:
             earlier = await tx.subscriptions.get(name)
@@ -166,8 +170,7 @@ class Subscriptions:
             await tx.audit.put([audit_entry("subscription", "test", name)])
             await tx.subscriptions.put_deliveries([delivery])
         try:
-            request = await self._requests.request(definition, delivery, now)
-            error = await post_callback(self._transport, request)
+            error = await self._send(await self._requests.requests(definition, delivery, now))
         except CallbackNotReady as exc:
             error = exc.message
         status = "delivered" if error is None else "failed"
@@ -176,6 +179,16 @@ class Subscriptions:
                 [Attempt(delivery_id=delivery_id, status=status, error=error)]
             )
         return await self._delivery(record, delivery_id)
+
+    async def _send(self, requests: Sequence[OutgoingCallback]) -> str | None:
+        """Why not all of them were accepted."""
+        if not requests:
+            return "There is no recipient for it."
+        for request in requests:
+            error = await send_callback(self._transport, self._mailer, request)
+            if error is not None:
+                return error
+        return None
 
     async def _delivery(self, record: SubscriptionRecord, delivery_id: str) -> Delivery:
         found = await self._store.subscriptions.delivery(delivery_id)

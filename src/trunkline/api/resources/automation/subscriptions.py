@@ -14,10 +14,13 @@ from trunkline.clock import rfc3339
 from trunkline.jsontypes import decode
 from trunkline.services.subscriptions.definition import (
     MAX_LABELS,
+    MAX_RECIPIENTS,
     MAX_SECRETS,
+    MAX_TEMPLATE,
     MAX_URL,
     NAME_PATTERN,
     ChangeType,
+    DeliveryFormat,
     subscription_from_canonical,
 )
 from trunkline.stores.port.automation.subscriptions import Delivery, DeliveryStatus, SubscriptionRecord
@@ -36,8 +39,21 @@ _SECRET = Meta(
 )
 
 _LINKS = Meta(
-    description="Whether the events of questions have a link for each assignee in `data.links`. Everyone who can read "
-    "the delivery can then answer in their names. It needs the setting `public_url`."
+    description="Whether questions come with a link for each assignee, in a CloudEvent in `data.links`. Everyone who "
+    "can read the delivery can then answer in their names. It needs the setting `public_url`."
+)
+_MAIL = Meta(
+    description=f"Up to {MAX_RECIPIENTS} addresses that get a mail for each change. `assignees` stands for the people "
+    "whose answer a question waits for: each gets a mail with a link of their own. It needs the setting `mail`."
+)
+_FORMAT = Meta(
+    description="What is sent to `url`: the CloudEvent, or a message for an incoming webhook of Slack or "
+    "Microsoft Teams."
+)
+_TEMPLATE = Meta(
+    description="Text of messages and mails. Strings in `${ … }` are expressions over `event`, the CloudEvent. Without "
+    "it, and for an event that it does not fit, the text says what has changed.",
+    examples=["${ event.data.workflow } failed: ${ event.data.error.message }"],
 )
 
 
@@ -48,14 +64,20 @@ class SubscriptionRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=Tr
     )
     name: Annotated[str, Meta(extra_json_schema={"pattern": NAME_PATTERN})]
     description: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
-    url: Annotated[
-        str,
-        Meta(
-            description="Where deliveries are sent.",
-            max_length=MAX_URL,
-            examples=["https://example.com/hooks"],
-        ),
-    ]
+    url: (
+        Annotated[
+            str,
+            Meta(
+                description="Where deliveries are sent. Either this or `mail`.",
+                max_length=MAX_URL,
+                examples=["https://example.com/hooks"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    mail: Annotated[str | list[str], _MAIL] | UnsetType = UNSET
+    format: Annotated[DeliveryFormat, _FORMAT] = "cloudevents"
+    template: Annotated[str, _TEMPLATE, Meta(max_length=MAX_TEMPLATE)] | UnsetType = UNSET
     types: Annotated[list[ChangeType], _TYPES, Meta(min_length=1)]
     workflow: Annotated[str, _WORKFLOW] | UnsetType = UNSET
     label: Annotated[str | list[str], _LABEL] | UnsetType = UNSET
@@ -69,9 +91,12 @@ class SubscriptionResource(TypedDict):
     name: str
     description: NotRequired[str]
     url: Annotated[
-        str,
+        str | None,
         Meta(description="For viewers without its path, because the address alone can be a secret."),
     ]
+    mail: Annotated[Sequence[str], _MAIL]
+    format: Annotated[DeliveryFormat, _FORMAT]
+    template: NotRequired[Annotated[str, _TEMPLATE]]
     types: Annotated[Sequence[ChangeType], _TYPES]
     workflow: Annotated[str | None, _WORKFLOW]
     label: Annotated[Sequence[str], Meta(description="Labels that a run must have, as `key:value`.")]
@@ -130,7 +155,9 @@ def subscription_resource(record: SubscriptionRecord, *, is_viewer: bool) -> Sub
     resource: SubscriptionResource = {
         "id": record.id,
         "name": record.name,
-        "url": _without_path(definition.url) if is_viewer else definition.url,
+        "url": _without_path(definition.url) if is_viewer and definition.url is not None else definition.url,
+        "mail": definition.mail,
+        "format": definition.format,
         "types": definition.types,
         "workflow": definition.workflow,
         "label": [f"{key}:{value}" for key, value in definition.labels],
@@ -146,6 +173,8 @@ def subscription_resource(record: SubscriptionRecord, *, is_viewer: bool) -> Sub
     }
     if definition.description is not None:
         resource["description"] = definition.description
+    if definition.template is not None:
+        resource["template"] = definition.template
     return resource
 
 
