@@ -7,7 +7,6 @@ import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from email import message_from_bytes, policy
-from email.message import EmailMessage
 from typing import Any, cast
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
@@ -18,7 +17,7 @@ class ReceivedMail:
         self.sender = envelope.mail_from
         self.recipients = envelope.rcpt_tos
         content = cast("bytes", envelope.content)
-        self.message = cast("EmailMessage", message_from_bytes(content, policy=policy.default))
+        self.message = message_from_bytes(content, policy=policy.default)
         self.text = self.message.get_content()
 
 

@@ -261,16 +261,14 @@ def test_a_workflow_that_is_not_there_is_a_problem_that_says_so(page: Page) -> N
 
 
 def test_a_run_that_may_have_to_wait_can_be_given_a_priority(page: Page, demo: DemoSystem) -> None:
-    demo.call(
-        "POST",
-        "/workflows",
-        b"{name: limited, steps: {work: {set: {n: 1}}}, concurrency: {limit: 1}, priority: 3}",
+    demo.client.save_workflow(
+        b"{name: limited, steps: {work: {set: {n: 1}}}, concurrency: {limit: 1}, priority: 3}"
     )
     page.goto("/workflows/limited/start")
     field = page.get_by_test_id("priority")
     expect(field).to_have_attribute("placeholder", "3")
     field.fill("7")
-    check_appearance(page)
+    check_appearance(page, "start-priority")
     with page.expect_request(lambda request: "/execute" in request.url) as sent:
         page.get_by_test_id("start").press("Enter")
     assert sent.value.url.endswith("priority=7")
