@@ -195,7 +195,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
             <NumberInput
               label="Priority"
               description="This workflow limits how many runs start. Of the runs that wait, those with the highest priority start first."
-              placeholder={String(workflow.definition["priority"] ?? 0)}
+              placeholder={String(priorityOf(workflow))}
               min={-MAX_PRIORITY}
               max={MAX_PRIORITY}
               allowDecimal={false}
@@ -263,6 +263,11 @@ function useStart(workflow: Workflow, version: number | null, priority: number |
       void navigate({ to: "/runs/$run", params: { run: run.id }, search: {} });
     },
   });
+}
+
+function priorityOf({ definition }: Workflow): number {
+  const priority = definition["priority"];
+  return typeof priority === "number" ? priority : 0;
 }
 
 /** The keys of a definition that make its runs wait. */
