@@ -261,6 +261,31 @@ export const newTriggerRoute = createRoute({
   component: lazyPage(() => import("../triggers/NewTriggerPage.tsx"), "NewTriggerPage"),
 });
 
+export const subscriptionsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/subscriptions",
+  component: lazyPage(() => import("../subscriptions/SubscriptionsPage.tsx"), "SubscriptionsPage"),
+});
+
+export const subscriptionRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/subscriptions/$subscription",
+  component: lazyPage(() => import("../subscriptions/SubscriptionPage.tsx"), "SubscriptionPage"),
+});
+
+export const editSubscriptionRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/subscriptions/$subscription/edit",
+  component: lazyPage(() => import("../subscriptions/SubscriptionForm.tsx"), "EditSubscriptionPage"),
+});
+
+// Not below /subscriptions, where it would collide with a subscription's name.
+export const newSubscriptionRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/new-subscription",
+  component: lazyPage(() => import("../subscriptions/SubscriptionForm.tsx"), "NewSubscriptionPage"),
+});
+
 export interface EventsSearch {
   readonly type?: string;
   /** Requires a type. */
@@ -336,6 +361,10 @@ const routes = root.addChildren([
   triggerRoute,
   editTriggerRoute,
   newTriggerRoute,
+  subscriptionsRoute,
+  subscriptionRoute,
+  editSubscriptionRoute,
+  newSubscriptionRoute,
   eventsRoute,
   migrationRoute,
   agentMigrationRoute,

@@ -39,6 +39,8 @@ PLACES = frozenset(
         "triggers",
         "new-trigger",
         "events",
+        "subscriptions",
+        "new-subscription",
     }
 )
 # The first segments of the API's addresses.
