@@ -56,6 +56,7 @@ def test_a_subscription_is_created_and_tested_and_its_deliveries_are_sent_again(
     page: Page, client: Client, receiver: str
 ) -> None:
     page.goto("/runs")
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
     page.keyboard.press("g")
     page.keyboard.press("u")
     expect(page.get_by_test_id("no-subscriptions")).to_be_visible()

@@ -84,6 +84,7 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/triggers/{trigger}/firings": "viewer",
     "POST /api/v1/schedule-preview": "viewer",
     "POST /api/v1/trigger-validation": "viewer",
+    "GET /api/v1/trigger-schema": "viewer",
     "GET /api/v1/upcoming-firings": "viewer",
     # subscriptions
     "POST /api/v1/subscriptions": "admin",

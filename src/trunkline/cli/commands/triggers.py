@@ -18,6 +18,7 @@ from trunkline.cli.options import (
     FileText,
     Hidden,
     InputPairs,
+    JsonFlag,
     Limit,
     LimitOrAll,
     Server,
@@ -275,3 +276,18 @@ def _source_text(trigger: TriggerSummary) -> str:
     if "every" in schedule:
         return f"every {schedule['every']}"
     return f"at {len(cast('list[str]', schedule.get('at', [])))} times"
+
+
+@app.command(name="schema")
+def schema(*, json: JsonFlag = False) -> int:
+    """
+    Print the JSON Schema of trigger files.
+
+    Use it in an editor, for completion and validation.
+    """
+    # No other command needs the classes that it is made of.
+    from trunkline.api.resources.automation.trigger_schema import trigger_json_schema  # noqa: PLC0415
+
+    del json  # a schema has no other form
+    print_json(trigger_json_schema())
+    return Exit.OK

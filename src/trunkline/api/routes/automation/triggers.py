@@ -15,6 +15,7 @@ from trunkline.api.correlation_ids import correlation_id_of
 from trunkline.api.middleware.auth import role_of
 from trunkline.api.paging import TextPageParameters, decode_cursor, page, page_within
 from trunkline.api.parameters import Parameters, instant
+from trunkline.api.resources.automation.trigger_schema import trigger_json_schema
 from trunkline.api.resources.automation.triggers import (
     Backfill,
     BackfillRequest,
@@ -46,6 +47,7 @@ TRIGGERS = "/api/v1/triggers"
 # Not below /triggers, where it would reserve a name.
 PREVIEW = "/api/v1/schedule-preview"
 VALIDATION = "/api/v1/trigger-validation"
+SCHEMA = "/api/v1/trigger-schema"
 UPCOMING = "/api/v1/upcoming-firings"
 TriggerNameParameter = Annotated[str, Meta(description="The trigger's name.")]
 
@@ -187,6 +189,10 @@ class TriggerRoutes:
         following = await self._triggers.check(await self._definition(request))
         return json_response({"firings": [rfc3339(time) for time in following]})
 
+    async def schema(self, _request: Request) -> Response:
+        """Get the JSON Schema of trigger files, for editors."""
+        return json_response(trigger_json_schema())
+
     async def upcoming(self, _request: Request, given: UpcomingParameters) -> Response:
         """List what schedules fire in the next hours, by trigger."""
         found, is_complete = await self._triggers.upcoming(timedelta(hours=given.hours))
@@ -211,6 +217,10 @@ def trigger_operations(services: Services) -> list[Operation]:
         operation(
             f"POST {VALIDATION}", routes.check, name="validate_trigger", tag="triggers", body=definition,
             responses={200: ResponseSpec("The trigger is valid.", SchedulePreview)}, problems=(400, 413, 422),
+        ),
+        operation(
+            f"GET {SCHEMA}", routes.schema, name="get_trigger_schema", tag="triggers",
+            responses={200: ResponseSpec("The JSON Schema.", content={JSON: {"type": "object"}})},
         ),
         operation(
             f"GET {UPCOMING}", routes.upcoming, UpcomingParameters, name="list_upcoming_firings", tag="triggers",
