@@ -15,8 +15,8 @@ from trunkline.jsontypes import JsonObject
 
 # In the document of OpenAPI, any JSON is a schema of its own.
 _INPUT: JsonObject = {
-    "description": "Template of the run input. Strings can contain ${ … } with 'trigger', and with 'request', 'event' or "
-    "'run'.",
+    "description": "Template of the run input. Strings can contain ${ … } with 'trigger', and with 'request', 'event' "
+    "or 'run'.",
     "examples": [{"customer": "${ event.key }"}],
 }
 # A trigger has exactly one of them.
