@@ -15,7 +15,16 @@ import pytest
 from tests.crash.agents import CrashTestAgents
 from tests.crash.client import TrunklineClient
 from tests.crash.process_instances import ProcessStarter, process_starter
-from tests.crash.workflows import AGENT_QUERIES, AGENTS, BELOW, CHOSEN, GATED, KINDS, MORE_KINDS, RESTRAINED
+from tests.crash.workflows import (
+    AGENT_QUERIES,
+    AGENTS,
+    BELOW,
+    CHOSEN,
+    GATED,
+    KINDS,
+    LIMITED_AGENTS,
+    MORE_KINDS,
+)
 from tests.services import backend_variables, fresh_database, fresh_topics
 
 from trunkline.jsontypes import JsonObject
@@ -63,7 +72,7 @@ async def template(
     life = await starter.start(data)
     url = await life.ready
     assert url is not None
-    await register_everything(TrunklineClient(session, url), agents, fields=RESTRAINED)
+    await register_everything(TrunklineClient(session, url), agents, fields=LIMITED_AGENTS)
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
     return data

@@ -137,6 +137,8 @@ class SettingFlags:
         How long a question waits for an answer, such as 2d, unless the step sets it. 0s: no limit.
     groups
         Groups of people, as JSON: {"GROUP": ["KEY", "KEY"]}.
+    mail
+        Mail server for subscriptions, as JSON: {"host": "smtp.example.com", "sender": "trunkline@example.com"}.
     retention
         How long to keep finished runs, such as 12h or 30d. 0s keeps them forever.
     event_retention
@@ -202,6 +204,7 @@ class SettingFlags:
     ui_folder: Folder = None
     reply_timeout: DurationText = None
     groups: str | None = None
+    mail: str | None = None
     retention: DurationText = None
     event_retention: DurationText = None
     audit_retention: DurationText = None

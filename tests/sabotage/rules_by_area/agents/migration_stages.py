@@ -135,7 +135,7 @@ MIGRATION_STAGES: Sequence[Rule] = (
         name="run-gets-its-routing-version",
         breaks="Runs ignore a cutover and keep calling the source.",
         symbol="trunkline.services.runs.runs:Runs._start",
-        change=Change("keyword", 12, of=22, becomes="0"),
+        change=Change("keyword", 12, of=23, becomes="0"),
         caught_by=(f"{_REST}::test_a_cutover_outlives_the_process_that_was_asked_for_it[embedded]",),
     ),
     Rule(

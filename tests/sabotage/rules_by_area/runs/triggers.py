@@ -201,7 +201,7 @@ TRIGGERS: Sequence[Rule] = (
         name="throttled-runs-are-looked-at",
         breaks="A run that a throttle holds back never starts.",
         symbol="trunkline.triggers.flow_control:_tokens",
-        change=Drop("assignment", 7, of=7),
+        change=Drop("assignment", 8, of=8),
         caught_by=(f"{_FLOW}::test_a_rate_lets_its_burst_start_and_then_one_at_a_time",),
     ),
     Rule(

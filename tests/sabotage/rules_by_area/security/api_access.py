@@ -116,7 +116,7 @@ API_ACCESS: Sequence[Rule] = (
         name="idempotency-key",
         breaks="A client that repeats a request because it got no answer starts a second run.",
         symbol="trunkline.services.runs.runs:Runs._start",
-        change=Change("keyword", 8, of=22, becomes="None"),
+        change=Change("keyword", 8, of=23, becomes="None"),
         caught_by=(
             "tests/scenarios/api/test_execute.py::test_an_idempotency_key_starts_one_run",
             "tests/scenarios/test_many_runs.py::test_a_key_that_comes_many_times_at_once_starts_one_run",
