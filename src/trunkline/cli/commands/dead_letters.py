@@ -17,6 +17,7 @@ from trunkline.cli.rendering.output import (
     print_table,
     print_text,
 )
+from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     from trunkline.api.resources.dead_letters import DeadLetterSummary
@@ -38,7 +39,7 @@ def list_letters(*, limit: LimitOrAll = None, cursor: Cursor = None, server: Ser
         print_json(page.answer())
         return Exit.OK
     rows = [
-        [letter["id"], _origin(letter), str(letter["size"]), letter["at"], letter["reason"]]
+        [letter["id"], _origin(letter), str(letter["size"]), date_time(letter["at"]), letter["reason"]]
         for letter in page.items
     ]
     print_table(("LETTER", "FROM", "BYTES", "AT", "REASON"), rows)
@@ -60,7 +61,7 @@ def show(letter: LetterArgument, /, *, server: Server = HERE) -> int:
             ("letter", found["id"]),
             ("from", _origin(found)),
             ("key", _encoded(found["key"], found["key_encoding"])),
-            ("at", found["at"]),
+            ("at", date_time(found["at"])),
             ("reason", found["reason"]),
             *((header["name"], _encoded(header["value"], header["encoding"])) for header in found["headers"]),
             ("bytes", found["size"]),

@@ -18,6 +18,7 @@ from trunkline.cli.rendering.output import (
     print_text,
     print_value,
 )
+from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     from trunkline.jsontypes import JsonObject
@@ -99,7 +100,8 @@ def list_events(
         print_json(page.answer())
         return Exit.OK
     rows = [
-        [event["id"], event["type"], event["key"] or "", event["at"], event["source"]] for event in page.items
+        [event["id"], event["type"], event["key"] or "", date_time(event["at"]), event["source"]]
+        for event in page.items
     ]
     print_table(("EVENT", "TYPE", "KEY", "AT", "SOURCE"), rows)
     if not rows:
@@ -125,7 +127,7 @@ def show(
             ("key", found["key"]),
             ("source", found["source"]),
             ("run", found["run_id"]),
-            ("arrived", found["at"]),
+            ("arrived", date_time(found["at"])),
         ]
     )
     print_text("")

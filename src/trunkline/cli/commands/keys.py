@@ -19,6 +19,7 @@ from trunkline.cli.inputs import Choice
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import STORE_HERE, Duration, Publications, StorePlace
 from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
+from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     from trunkline import clock, system_clock, wiring
@@ -114,7 +115,13 @@ def revoke(
     if place.json:
         print_json(_shown(revoked))
     else:
-        print_fields([(name.replace("_", " "), value) for name, value in _shown(revoked).items()])
+        fields = {**_shown(revoked), "publications": ", ".join(revoked.publications)}
+        print_fields(
+            [
+                (name.replace("_", " "), date_time(value) if name.endswith("_at") else value)
+                for name, value in fields.items()
+            ]
+        )
     return Exit.OK
 
 
@@ -149,7 +156,7 @@ def _state(key: ApiKey, now: Instant) -> Cell:
 
 
 def _shown_time(at: int | None) -> str:
-    return _time(at) or "never"
+    return date_time(_time(at)) or "never"
 
 
 def _time(at: int | None) -> str | None:

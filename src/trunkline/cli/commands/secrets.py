@@ -17,6 +17,7 @@ from trunkline.cli.inputs import STDIN, secret_from_env, secret_from_file
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import HERE, STORE_HERE, Cursor, FileText, LimitOrAll, Server, StorePlace, Variable
 from trunkline.cli.rendering.output import note, note_next_page, print_deleted, print_json, print_table
+from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     import asyncio
@@ -79,7 +80,12 @@ def list_secrets(*, limit: LimitOrAll = None, cursor: Cursor = None, server: Ser
         print_json(page.answer())
         return Exit.OK
     rows = [
-        [secret["name"], str(secret["version"]), secret["updated_at"], secret["created_at"]]
+        [
+            secret["name"],
+            str(secret["version"]),
+            date_time(secret["updated_at"]),
+            date_time(secret["created_at"]),
+        ]
         for secret in page.items
     ]
     print_table(("SECRET", "VERSION", "CHANGED", "CREATED"), rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from trunkline.cli.options import Server
 from trunkline.cli.rendering.migration import migration_fields
 from trunkline.cli.rendering.output import print_fields, print_json, print_table, print_text
+from trunkline.cli.rendering.times import date_time
 from trunkline.durations import format_duration
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _print_dialect(dialect: DialectResource) -> None:
             ("detected protocol", dialect["protocol"]),
             ("endpoint", dialect["url"]),
             ("evidence", dialect["evidence"]),
-            ("detected at", dialect["decided_at"]),
+            ("detected at", date_time(dialect["decided_at"])),
             ("card", dialect["card_url"]),
             ("card etag", dialect["card_etag"]),
             ("streaming", _yes(dialect["streams"])),
@@ -62,7 +63,7 @@ def _print_dialect(dialect: DialectResource) -> None:
     )
     if dialect["tried"]:
         print_text("")
-        rows = [[probe["at"], probe["tried"], probe["answered"]] for probe in dialect["tried"]]
+        rows = [[date_time(probe["at"]), probe["tried"], probe["answered"]] for probe in dialect["tried"]]
         print_table(("TIME", "REQUEST", "RESPONSE"), rows)
 
 
@@ -73,6 +74,8 @@ def _yes(value: bool) -> str:
 def _field(name: str, value: Json) -> tuple[str, object]:
     if name == "timeout_ms" and isinstance(value, int):
         return "timeout", format_duration(timedelta(milliseconds=value))
+    if name in {"created_at", "updated_at"}:
+        return name.replace("_", " "), date_time(value)
     return name.replace("_", " "), _shown(value)
 
 
@@ -95,8 +98,8 @@ def _breaker(breaker: BreakerState) -> list[tuple[str, object]]:
     ]
     if breaker["state"] != "closed":
         fields += [
-            ("opened at", breaker["opened_at"]),
-            ("next try", breaker["retry_at"]),
+            ("opened at", date_time(breaker["opened_at"])),
+            ("next try", date_time(breaker["retry_at"])),
             ("reason", breaker["reason"]),
         ]
     return fields

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from trunkline.cli.rendering.output import Cell, note, print_fields, print_table, print_text
+from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ def print_status(status: MigrationStatus, comparisons: Sequence[Comparison]) -> 
         print_fields(migration_fields(migration))
     event = status["event"]
     if event is not None:
-        print_fields([("since", event["at"]), ("by", event["who"]), ("note", event["why"])])
+        print_fields([("since", date_time(event["at"])), ("by", event["who"]), ("note", event["why"])])
     if status["last_check"] is not None:
         print_fields([("last check", _check(status))])
     if status["old_runs"]:
@@ -129,7 +130,7 @@ def _text(holder: JsonObject, name: str) -> str:
 
 def print_agent_events(events: Sequence[AgentEventResource]) -> None:
     rows = [
-        [str(event["id"]), event["at"], event["agent"], _what(event), event["who"], event["why"]]
+        [str(event["id"]), date_time(event["at"]), event["agent"], _what(event), event["who"], event["why"]]
         for event in events
     ]
     print_table(("EVENT", "TIME", "AGENT", "CHANGE", "WHO", "NOTE"), rows)
@@ -166,7 +167,7 @@ def migration_fields(migration: MigrationStateResource) -> list[tuple[str, objec
         ("target", _place(migration)),
         ("config", None if target is None else _config(target["protocol_config"])),
         ("percent", f"{migration['percent']:g}" if share else None),
-        ("ready", None if ready is None else f"{ready['note']} ({ready['who']}, {ready['at']})"),
+        ("ready", None if ready is None else f"{ready['note']} ({ready['who']}, {date_time(ready['at'])})"),
         ("forced", "yes" if migration["forced"] else None),
     ]
 
@@ -190,7 +191,7 @@ def _stage(migration: MigrationStateResource | None) -> Cell:
 
 def _check(entry: MigrationEntry) -> str:
     check = entry["last_check"]
-    return "" if check is None else f"{check['grade']} {check['protocol']} {check['at']}"
+    return "" if check is None else f"{check['grade']} {check['protocol']} {date_time(check['at'])}"
 
 
 def _what(event: AgentEventResource) -> str:

@@ -9,6 +9,7 @@ import pytest
 from trunkline.api.resources.agents.registry import AgentMetadataResource
 from trunkline.cli.options import Server
 from trunkline.cli.rendering.agent import print_agent
+from trunkline.cli.rendering.times import date_time
 
 AGENT: AgentMetadataResource = {
     "id": "1",
@@ -66,10 +67,10 @@ def test_the_evidence_is_a_table_of_what_was_tried(capsys: pytest.CaptureFixture
     assert "streaming           yes" in lines
     assert "push notifications  no" in lines
     table = lines[lines.index(next(line for line in lines if line.startswith("TIME"))) :]
-    assert [line.split(maxsplit=1) for line in table] == [
-        ["TIME", "REQUEST      RESPONSE"],
-        ["2026-03-01T12:00:00.000000Z", "GET /x/card  HTTP 404"],
-        ["2026-03-01T12:00:01.000000Z", "GET /card    HTTP 200, a card"],
+    assert [line.split("  ", maxsplit=1) for line in table] == [
+        ["TIME", "               REQUEST      RESPONSE"],
+        [date_time("2026-03-01T12:00:00Z"), "GET /x/card  HTTP 404"],
+        [date_time("2026-03-01T12:00:01Z"), "GET /card    HTTP 200, a card"],
     ]
 
 
@@ -82,6 +83,7 @@ def test_fields_that_hold_more_than_a_word_are_shown_too(capsys: pytest.CaptureF
     assert 'protocol config    {"input_mode": "json"}' in lines
     assert "timeout            30s" in lines
     assert "repeatable         no" in lines
+    assert f"created at         {date_time(AGENT['created_at'])}" in lines
     assert "allow card origin  http://b, http://c" in lines
     assert not any(line.startswith("none") for line in lines)
 
