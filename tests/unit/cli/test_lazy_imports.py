@@ -176,3 +176,24 @@ def test_a_command_that_works_on_the_store_loads_neither_the_bridge_nor_the_api(
     assert [
         module for module in loaded if module.startswith(tuple(f"trunkline.{name}" for name in unused))
     ] == []
+
+
+COUNT_COLLECTIONS = """
+import gc, sys
+from trunkline.cli import main
+sys.argv = {words!r}
+try:
+    main()
+finally:
+    # Those that look at more than the newest objects.
+    print("older", [each["collections"] for each in gc.get_stats()[1:]], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["up", "--retention", "forever"]])
+def test_no_search_for_garbage_goes_through_what_a_start_imports(arguments: list[str]) -> None:
+    program = COUNT_COLLECTIONS.format(words=["trunkline", *arguments])
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.stderr.splitlines()[-1] == "older [0, 0]"
