@@ -10,7 +10,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 JOBS ?= $(shell expr $(CORES) + 3)
 CRASH_JOBS ?= $(shell expr $(CORES) + 2)
 
-.PHONY: help setup ui ui-types ui-lint demo demo-zones up up-distributed services image interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
+.PHONY: help setup ui ui-types ui-lint demo demo-zones up up-distributed services image interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean collected
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -72,7 +72,7 @@ interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and langu
 TYPES := $(VENV)/types.txt
 PAGES := $(VENV)/pages.txt
 test: $(VENV)/.ready-dev  ## run all checks and tests
-	@$(MAKE) --no-print-directory --jobs 4 lint services interop ui
+	@$(MAKE) --no-print-directory --jobs 5 lint services interop ui collected
 	@echo "Checking the types and the web UI while the tests run ..." >&2
 	@$(BIN)/python ui/build.py --run test
 	@{ $(BIN)/pyright && $(BIN)/python ui/build.py --run lint; } >$(TYPES) 2>&1 & types=$$!; \
@@ -82,6 +82,11 @@ test: $(VENV)/.ready-dev  ## run all checks and tests
 	  wait $$pages; pages=$$?; cat $(PAGES); \
 	  $(BIN)/pytest -n $(CRASH_JOBS) --dist worksteal tests/crash; crash=$$?; \
 	  exit $$((tests ? tests : pages ? pages : crash ? crash : types))
+
+# Compiles the modules of all tests once. Otherwise each of the test processes, which begin together, compiles them.
+COLLECTED := $(VENV)/collected.txt
+collected: $(VENV)/.ready-dev
+	@$(BIN)/pytest --collect-only -qq >$(COLLECTED) 2>&1 || { cat $(COLLECTED); exit 1; }
 
 check: lint ui-lint  ## check lint rules, format, types, import rules and prose
 	$(BIN)/pyright
