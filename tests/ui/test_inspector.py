@@ -13,7 +13,7 @@ from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import check_appearance, watched_page
 from tests.ui.inspected_run import (
     DRAWING,
-    HARM,
+    HOSTILE_TEXT,
     ITEMS,
     LONG_FILE,
     PICTURE,
@@ -64,7 +64,7 @@ def test_without_a_step_the_run_itself_is_shown(page: Page, inspected: Inspected
     open_inspector(page, inspected)
     panel = page.get_by_test_id("panel-error")
     expect(panel.get_by_test_id("error-code")).to_have_text("agent_jsonrpc_error")
-    expect(panel.get_by_test_id("error-message")).to_contain_text(HARM)
+    expect(panel.get_by_test_id("error-message")).to_contain_text(HOSTILE_TEXT)
     expect(panel.get_by_test_id("error-reached")).to_contain_text("The agent responded.")
     panel.get_by_role("button", name="broken").click()
     expect(page.get_by_test_id("inspected")).to_have_text("broken")
@@ -148,7 +148,7 @@ def test_pictures_are_shown_and_every_file_is_downloaded_as_it_is(
     assert str(picture.get_attribute("src")).startswith("blob:")
     expect(files.nth(1)).to_contain_text("SVG files can contain scripts")
     expect(files.nth(3)).to_contain_text("application/octet-stream · 307.2 kB · Readings")
-    contents = [PICTURE, DRAWING, HARM.encode(), LONG_FILE]
+    contents = [PICTURE, DRAWING, HOSTILE_TEXT.encode(), LONG_FILE]
     names = ["gauge.png", "map.svg", "report.html", "readings.bin"]
     for place, (name, content) in enumerate(zip(names, contents, strict=True)):
         with page.expect_download() as download:
@@ -320,9 +320,9 @@ def test_pictures_that_begin_alike_are_each_shown_as_they_are(
 def test_what_agents_say_is_text_wherever_it_is_shown(page: Page, inspected: InspectedRun) -> None:
     for query in ("?step=files&tab=output.text", "?step=files&tab=output.json", "?step=files&tab=input"):
         open_inspector(page, inspected, query)
-        expect(page.get_by_test_id("inspector").get_by_text(HARM).first).to_be_visible()
+        expect(page.get_by_test_id("inspector").get_by_text(HOSTILE_TEXT).first).to_be_visible()
     open_inspector(page, inspected, "?step=broken&tab=error")
-    expect(page.get_by_test_id("error-message")).to_contain_text(HARM)
+    expect(page.get_by_test_id("error-message")).to_contain_text(HOSTILE_TEXT)
     assert page.get_by_test_id("inspector").locator("img, script, iframe, a[href^=javascript]").count() == 0
 
 
