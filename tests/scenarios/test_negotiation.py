@@ -44,8 +44,8 @@ async def shown(system: RunningSystem) -> JsonObject:
     return dialect
 
 
-async def spoken(system: RunningSystem) -> str:
-    """Runs once, successfully; in which dialect."""
+async def used_protocol(system: RunningSystem) -> str:
+    """The protocol of the step, after one successful run."""
     run = await system.run("one")
     assert run["status"] == "COMPLETED", run["error"]
     return str(step_of(run, "only")["protocol"])
@@ -68,7 +68,7 @@ async def test_behind_a_prefix_it_works_with_a_trailing_slash_and_without(
         site.cards[f"/agents/one{CARD}"] = SiteCard(card_v03(site.url + written))
         site.speakers[served] = speaks_v03
         await register(system, site.url + registered)
-        assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
+        assert [await used_protocol(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
         assert (await shown(system))["url"] == site.url + served
     # Once redirected at most: what has worked is where the next one goes.
     assert [seen.path for seen in site.asked("POST", 200)] == [served, served]
@@ -80,7 +80,7 @@ async def test_a_card_at_the_root_leads_to_an_agent_under_a_path(system: Running
         site.cards[CARD] = SiteCard(card_v03("/deep/rpc"))
         site.speakers["/deep/rpc"] = speaks_v03
         await register(system, f"{site.url}/deep/agent")
-        assert await spoken(system) == "a2a-0.3"
+        assert await used_protocol(system) == "a2a-0.3"
         dialect = await shown(system)
     assert (dialect["url"], dialect["card_url"]) == (f"{site.url}/deep/rpc", site.url + CARD)
     assert tried(dialect) == [("GET /deep/agent" + CARD, "HTTP 404"), ("GET " + CARD, "HTTP 200, a card")]
@@ -93,7 +93,7 @@ async def test_an_agent_behind_a_proxy_is_found_where_the_operator_says_though_i
         site.cards[f"/proxied{CARD}"] = SiteCard(card_v03(f"{site.url}/"))
         site.speakers["/proxied"] = speaks_v03
         await register(system, f"{site.url}/proxied")
-        assert await spoken(system) == "a2a-0.3"
+        assert await used_protocol(system) == "a2a-0.3"
         assert (await shown(system))["url"] == f"{site.url}/proxied"
 
 
@@ -102,7 +102,7 @@ async def test_an_old_card_under_its_old_name_is_found(system: RunningSystem) ->
         site.cards[f"/a{OLD_CARD}"] = SiteCard(card_v03(f"{site.url}/a", version=None))
         site.speakers["/a"] = speaks_v03
         await register(system, f"{site.url}/a")
-        assert await spoken(system) == "a2a-0.2"
+        assert await used_protocol(system) == "a2a-0.2"
 
 
 async def test_an_agent_with_a_card_of_1_0_is_called_in_1_0(system: RunningSystem) -> None:
@@ -111,7 +111,7 @@ async def test_an_agent_with_a_card_of_1_0_is_called_in_1_0(system: RunningSyste
         site.cards[CARD] = SiteCard(card_v1(*interfaces), etag='"1"')
         site.speakers |= {"/03": speaks_v03, "/10": speaks_v1}
         await register(system, site.url)
-        assert await spoken(system) == "a2a-1.0"
+        assert await used_protocol(system) == "a2a-1.0"
         dialect = await shown(system)
     assert (dialect["url"], dialect["card_etag"], dialect["streams"]) == (f"{site.url}/10", '"1"', False)
     assert site.asked("POST")[0].headers["A2A-Version"] == "1.0"
@@ -122,7 +122,7 @@ async def test_an_agent_whose_card_offers_only_http_is_called_over_http(system: 
         site.cards[f"/a{CARD}"] = SiteCard(card_v1((f"{site.url}/a/", "HTTP+JSON", "1.0")))
         site.speakers["/a/message:send"] = speaks_v1_http
         await register(system, f"{site.url}/a")
-        assert await spoken(system) == "a2a-1.0-http"
+        assert await used_protocol(system) == "a2a-1.0-http"
 
 
 # --- where a card may send us
@@ -147,7 +147,7 @@ async def test_a_card_that_names_localhost_is_refused_with_both_ways_to_approve_
             taken_back: JsonObject = {"allow_card_origin": None, "endpoint_override": None}
             answer = await system.call("PATCH", "/agents/Agent", taken_back | approval)
             assert answer.json["dialect"] is None
-            assert await spoken(system) == "a2a-0.3"
+            assert await used_protocol(system) == "a2a-0.3"
 
 
 @pytest.mark.parametrize("approval", ["allow_card_origin", "endpoint_override"])
@@ -167,7 +167,7 @@ async def test_a_secret_goes_to_another_origin_only_when_it_was_given_for_it(
         assert "auth_config" in alone.body.decode()
         together: JsonObject = {approval: place, "auth_config": {"token": CANARY}}
         assert (await system.call("PATCH", "/agents/Agent", together)).status == 200
-        assert await spoken(system) == "a2a-0.3"
+        assert await used_protocol(system) == "a2a-0.3"
         assert other.seen[0].headers["Authorization"] == f"Bearer {CANARY}"
 
 
@@ -187,7 +187,7 @@ async def test_an_agent_that_proves_that_it_accepted_nothing_is_called_in_its_ne
         site.cards[CARD] = SiteCard(card_v1(*interfaces))
         site.speakers |= {"/10": says(code), "/03": speaks_v03}
         await register(system, site.url)
-        assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
+        assert [await used_protocol(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
         dialect = await shown(system)
     assert [seen.path for seen in site.asked("POST")] == ["/10", "/03", "/03"]
     assert str(dialect["evidence"]).startswith("The agent refused a2a-1.0, and offers A2A 0.3")
@@ -199,7 +199,7 @@ async def test_a_card_that_is_wrong_about_its_version_is_found_out(system: Runni
         site.cards[CARD] = SiteCard(card_v1((f"{site.url}/rpc", "JSONRPC", "1.0")))
         site.speakers["/rpc"] = speaks_v03
         await register(system, f"{site.url}/rpc")
-        assert await spoken(system) == "a2a-0.3"
+        assert await used_protocol(system) == "a2a-0.3"
 
 
 OPERATION = "/a2a/message:stream"
@@ -212,7 +212,7 @@ async def test_a_card_that_names_one_operation_leads_to_the_endpoint_next_to_it(
         site.cards[CARD] = SiteCard(card_v03(f"{site.url}{OPERATION}"))
         site.speakers |= {OPERATION: answers(400), "/a2a": speaks_v03}
         await register(system, site.url)
-        assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
+        assert [await used_protocol(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
         dialect = await shown(system)
     assert [seen.path for seen in site.asked("POST")] == [OPERATION, "/", "/a2a", "/a2a"]
     assert dialect["url"] == f"{site.url}/a2a"
@@ -235,7 +235,7 @@ async def test_an_address_that_takes_streams_alone_gets_streams_whatever_its_car
         site.cards[CARD] = SiteCard(card_v03(f"{site.url}{OPERATION}"))
         site.speakers[OPERATION] = streams_alone
         await register(system, site.url)
-        assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
+        assert [await used_protocol(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
         dialect = await shown(system)
     methods = [(seen.path, seen.body.get("method")) for seen in site.asked("POST")]
     assert methods == [
@@ -254,7 +254,7 @@ async def test_an_agent_without_a_card_is_tried_in_every_dialect_that_it_may_spe
     async with AgentSite() as site:
         site.speakers["/a"] = speaks_v1
         await register(system, f"{site.url}/a")
-        assert [await spoken(system) for _ in range(2)] == ["a2a-1.0", "a2a-1.0"]
+        assert [await used_protocol(system) for _ in range(2)] == ["a2a-1.0", "a2a-1.0"]
         methods = [seen.body.get("method") for seen in site.asked("POST")]
         dialect = await shown(system)
     assert methods == [None, "message/send", "SendMessage", "SendMessage"]
@@ -311,7 +311,7 @@ async def test_a_pinned_dialect_reads_the_card_once_for_what_the_agent_can_do(sy
         )
         site.speakers["/a"] = speaks_v03
         await register(system, f"{site.url}/a", protocol="a2a-0.3")
-        assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
+        assert [await used_protocol(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
         dialect = await shown(system)
     assert len(site.asked("GET", 200)) == 1
     assert (dialect["url"], dialect["pushes"]) == (f"{site.url}/a", True)
@@ -325,7 +325,7 @@ async def test_a_pinned_dialect_needs_no_card(system: RunningSystem, card: SiteC
         if card is not None:
             site.cards[CARD] = card
         await register(system, f"{site.url}/a", protocol="a2a-0.3")
-        assert await spoken(system) == "a2a-0.3"
+        assert await used_protocol(system) == "a2a-0.3"
 
 
 async def test_a_pinned_dialect_is_never_left_whatever_the_card_offers(system: RunningSystem) -> None:
@@ -360,27 +360,27 @@ async def test_a_known_card_is_compared_during_calls_and_followed_when_it_change
         site.speakers |= {"/old": speaks_v03, "/new": speaks_v03}
         await register(system, site.url)
         for _ in range(3):
-            await spoken(system)
+            await used_protocol(system)
         assert len(site.asked("GET")) == 1
         before = await shown(system)
 
         clock.advance(CARD_FRESH_FOR)
-        await spoken(system)
+        await used_protocol(system)
         unchanged = await site.has_answered("GET", 304)
         assert unchanged.headers["If-None-Match"] == '"1"'
         assert await shown(system) == before
-        await spoken(system)
+        await used_protocol(system)
         assert len(site.asked("GET")) == 2
 
         site.cards[CARD] = SiteCard(card_v03(f"{site.url}/new"), etag='"2"')
         clock.advance(CARD_FRESH_FOR)
-        await spoken(system)
+        await used_protocol(system)
         assert site.asked("POST")[-1].path == "/old"
         await site.has_answered("GET", 200, times=2)
         while (dialect := await shown(system)) == before:
             pass
         assert (dialect["url"], dialect["card_etag"]) == (f"{site.url}/new", '"2"')
-        await spoken(system)
+        await used_protocol(system)
         assert site.asked("POST")[-1].path == "/new"
 
 
@@ -391,13 +391,13 @@ async def test_a_card_without_an_etag_is_compared_by_what_it_says(tmp_path: Path
         site.cards[CARD] = SiteCard(card_v03(f"{site.url}/a"))
         site.speakers["/a"] = speaks_v03
         await register(system, site.url)
-        await spoken(system)
+        await used_protocol(system)
         before = await shown(system)
         clock.advance(CARD_FRESH_FOR)
-        await spoken(system)
+        await used_protocol(system)
         again = await site.has_answered("GET", 200, times=2)
         assert "If-None-Match" not in again.headers
-        await spoken(system)
+        await used_protocol(system)
         assert await shown(system) == before
 
 
@@ -408,17 +408,17 @@ async def test_a_card_that_is_gone_or_leads_away_changes_nothing(tmp_path: Path)
         site.cards[CARD] = SiteCard(card_v03(f"{site.url}/a"))
         site.speakers["/a"] = speaks_v03
         await register(system, site.url)
-        await spoken(system)
+        await used_protocol(system)
         before = await shown(system)
         site.cards[CARD] = SiteCard(card_v03("http://elsewhere.example/a"))
         clock.advance(CARD_FRESH_FOR)
-        await spoken(system)
+        await used_protocol(system)
         await site.has_answered("GET", 200, times=2)
         site.cards.clear()
         clock.advance(CARD_FRESH_FOR + timedelta(seconds=1))
-        await spoken(system)
+        await used_protocol(system)
         await site.has_answered("GET", 404)
-        await spoken(system)
+        await used_protocol(system)
         assert await shown(system) == before
 
 
@@ -436,7 +436,7 @@ async def test_an_operator_can_have_it_looked_at_now(system: RunningSystem) -> N
         assert second.json["dialect"]["protocol"] == "a2a-1.0"
         assert second.headers["ETag"] == '"1"'
         assert not site.asked("POST")
-        assert await spoken(system) == "a2a-1.0"
+        assert await used_protocol(system) == "a2a-1.0"
 
 
 async def test_a_look_that_finds_nothing_out_says_why_and_what_was_known_stays(system: RunningSystem) -> None:
@@ -444,7 +444,7 @@ async def test_a_look_that_finds_nothing_out_says_why_and_what_was_known_stays(s
         site.cards[CARD] = SiteCard(card_v03(f"{site.url}/a"))
         site.speakers["/a"] = speaks_v03
         await register(system, site.url)
-        await spoken(system)
+        await used_protocol(system)
         before = await shown(system)
         site.cards[CARD] = SiteCard(card_v03("http://elsewhere.example/a"))
         answer = await system.call("POST", "/agents/Agent/refresh")

@@ -1,5 +1,5 @@
 """
-Hears a request out whose answer ends the connection, though the answer is there already.
+Reads the rest of a request whose answer ends the connection, although the answer is there already.
 
 Closing a connection with unread bytes resets it, and a caller that is still sending never sees why it was
 refused. A connection that stays is read on by the server itself. How long a body may take is the connection's business.

@@ -93,6 +93,21 @@ async def test_a_stream_is_resumed_exactly_after_any_update(caller: A2ACaller) -
     assert await caller.refused("SubscribeToTask", {"id": task["id"]}) == -32004
 
 
+async def test_a_stream_is_resumed_between_two_updates_of_one_event(system: RunningSystem) -> None:
+    steps: JsonObject = {"only": {"set": {"text": "Hello"}}}
+    await system.save(
+        {"name": "at-once", "publish": True, "steps": steps, "output": "${ steps.only.output }"}
+    )
+    caller = A2ACaller(system, "workflows/at-once")
+    events = await caller.streamed("SendStreamingMessage", {"message": text("hi")})
+    task = events[0].result["task"]
+    assert isinstance(task, dict)
+    artifact, end = events[-2:]
+    assert (artifact.kind, end.kind) == ("artifactUpdate", "statusUpdate")
+    resumed = await caller.streamed("SubscribeToTask", {"id": task["id"]}, artifact.id)
+    assert resumed[1:] == [end]
+
+
 async def test_a_subscription_follows_a_task_through_its_question(caller: A2ACaller) -> None:
     asking = await caller.send(text("ask"))
     async with caller.stream("SubscribeToTask", {"id": asking["id"]}) as events:

@@ -40,7 +40,7 @@ PUBLISHED_TASKS: Sequence[Rule] = (
         name="update-after-a-resumption",
         breaks="A stream that is resumed repeats updates that its caller has seen.",
         symbol="trunkline.publishing.updates:TaskUpdates.after",
-        change=Change("keyword", 1, of=4, becomes="0"),
-        caught_by=(f"{_STREAMS}::test_a_stream_is_resumed_exactly_after_any_update[embedded]",),
+        change=Change("assigned value", 4, of=6, becomes="it.value"),
+        caught_by=(f"{_STREAMS}::test_a_stream_is_resumed_between_two_updates_of_one_event[embedded]",),
     ),
 )
