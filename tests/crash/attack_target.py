@@ -14,10 +14,47 @@ import aiohttp
 from tests.crash.server import KillableServer
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.testing import jsonrpc_task
+from trunkline.testing.agents import Call
 from trunkline.testing.system import objects_in
 
 # Only a hang takes as long.
 AMPLE_SECONDS = 300
+
+
+PUSHING_CARD: JsonObject = {
+    "name": "Pusher",
+    "protocolVersion": "0.3.0",
+    "preferredTransport": "JSONRPC",
+    "capabilities": {"pushNotifications": True},
+    "skills": [],
+}
+
+
+class PushingAgent:
+    """Works on a task until `is_done`, and knows where it can push and how often it was polled."""
+
+    def __init__(self) -> None:
+        self._target: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
+        self.polls = 0
+        self.is_done = False
+
+    def answer(self, call: Call) -> Json:
+        if call.method == "tasks/get":
+            self.polls += 1
+        elif not self._target.done():
+            params = call.body["params"]
+            assert isinstance(params, dict)
+            configuration = params["configuration"]
+            assert isinstance(configuration, dict)
+            push = configuration["pushNotificationConfig"]
+            assert isinstance(push, dict)
+            self._target.set_result((str(push["url"]), str(push["token"])))
+        return jsonrpc_task("Sunny")(call) if self.is_done else jsonrpc_task("", state="working")(call)
+
+    async def target(self) -> tuple[str, str]:
+        """Address and token."""
+        return await self._target
 
 
 class Target:
@@ -27,6 +64,8 @@ class Target:
         self.longest_livez_ms = 0.0
         self.good_runs = 0
         self.lost_runs = 0
+        self.figures: dict[str, int | float] = {}
+        self.pusher = PushingAgent()
         # What the agent that gives files answers instead of a file.
         self.forged_parts: list[Json] = []
 
@@ -55,6 +94,12 @@ class Target:
         run = await self.call("POST", f"/workflows/{workflow}/execute", run_input)
         assert isinstance(run, dict)
         return str(run["id"])
+
+    async def status_of(self, run_id: str) -> Json:
+        run = await self.call("GET", f"/runs/{run_id}")
+        assert isinstance(run, dict)
+        assert run["status"] in {"PENDING", "RUNNING", "COMPLETED"}, run["error"]
+        return run["status"]
 
     async def ended(self, workflow: str, run_input: Json = None) -> JsonObject:
         """A run that ends in any way, with the outputs of its steps."""

@@ -11,6 +11,7 @@ The attacks and heavy loads of `test_attacks.py`.
     large_loop             a large answer that every item of a loop gets
     schemas                answers and inputs that a recursive schema can read in millions of ways
     file_references        answers with thousands of references to a file
+    push_notifications     an agent that sends push notifications without pause
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ import os
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from time import monotonic
 
-from tests.crash.attack_target import Target, agent, parts_of_task, simple
+from tests.crash.attack_target import PUSHING_CARD, Target, agent, parts_of_task, simple
 from tests.unit.workflow.test_bounded_schema import RECURSIVE, chain
 
 from trunkline.jsontypes import MAX_CONTAINERS, Json, JsonObject, encode
+from trunkline.testing import ScriptedAgent
 from trunkline.testing.system import error_of, objects_in, step_of
 from trunkline.workflow.validate import MAX_STEPS
 
@@ -35,6 +38,10 @@ HALF_OPEN_CONNECTIONS = int(os.environ.get("TRUNKLINE_CHAOS_HALF_OPEN_CONNECTION
 EVENTS = int(os.environ.get("TRUNKLINE_CHAOS_EVENTS", "150"))
 LOOP_ITEMS = int(os.environ.get("TRUNKLINE_CHAOS_LOOP_ITEMS", "20"))
 LOOP_BYTES = int(os.environ.get("TRUNKLINE_CHAOS_LOOP_MEGABYTES", "2")) * MEGABYTE
+PUSHES = int(os.environ.get("TRUNKLINE_CHAOS_PUSHES", "600"))
+# Sent at once.
+PUSHES_AT_ONCE = 20
+PUBLIC_URL = "http://trunkline.example"
 REFERENCES = 5_000
 FILE_BYTES = 1024 * 1024
 READERS = 4
@@ -172,6 +179,37 @@ async def file_references(target: Target) -> None:
         assert error_of(run)["code"] == "request_not_encodable"
 
 
+async def push_notifications(target: Target) -> None:
+    """An agent that says without pause that its task has moved on, and has nothing new when it is asked."""
+    run_id = await target.begin("pushed")
+    address, token = await target.pusher.target()
+    url = address.replace(PUBLIC_URL, target.server.url)
+    began = monotonic()
+
+    async def push() -> None:
+        for _ in range(PUSHES // PUSHES_AT_ONCE):
+            headers = {"X-A2A-Notification-Token": token}
+            async with target.session.post(url, data=b"{}", headers=headers) as answer:
+                assert answer.status in {204, 429}, await answer.text()
+
+    await asyncio.gather(*(push() for _ in range(PUSHES_AT_ONCE)))
+    seconds = monotonic() - began
+    polls = target.pusher.polls
+    target.pusher.is_done = True
+    async with target.session.post(url, data=b"{}", headers={"X-A2A-Notification-Token": token}):
+        pass
+    while (await target.status_of(run_id)) != "COMPLETED":
+        await asyncio.sleep(0.1)
+    rows = await target.call("GET", f"/runs/{run_id}/wire?limit=1000")
+    assert isinstance(rows, dict)
+    target.figures["pushes sent"] = PUSHES
+    target.figures["polls after pushes"] = polls
+    target.figures["wire records of pushes"] = len(objects_in(rows["items"]))
+    # At most one a second, and one for each end of that time.
+    assert polls <= seconds + 2, target.figures
+    assert len(objects_in(rows["items"])) <= 2 * (polls + 4), target.figures
+
+
 ATTACKS: tuple[Attack, ...] = (
     large_answers,
     readers,
@@ -183,6 +221,7 @@ ATTACKS: tuple[Attack, ...] = (
     large_loop,
     schemas,
     file_references,
+    push_notifications,
 )
 
 
@@ -200,10 +239,14 @@ async def attackers(target: Target) -> AsyncGenerator[None]:
         agent(simple({"text": "x" * LOOP_BYTES})) as looped,
         agent(simple({"nested": chain(22, 1)})) as nested,
         agent(give) as giver,
+        ScriptedAgent(target.pusher.answer) as pusher,
     ):
         for name, url in (("Good", good), ("Large", large), ("Looped", looped), ("Nested", nested)):
             await add_agent(target, name, url, "simple-a2a")
         await add_agent(target, "Giver", giver, "jsonrpc-2.0")
+        pusher.publish({**PUSHING_CARD, "url": pusher.url})
+        await add_agent(target, "Pusher", pusher.url, "auto")
+        await add_workflow(target, "pushed", {"only": step("Pusher")})
         for name in ("Good", "Large"):
             await add_workflow(target, name.lower(), {"only": step(name)})
         text = "${ steps.read.output.text }"
@@ -225,7 +268,7 @@ def step(agent_name: str, **more: Json) -> JsonObject:
 
 
 async def add_agent(target: Target, name: str, url: str, protocol: str) -> None:
-    body: JsonObject = {"name": name, "url": url, "protocol": protocol, "timeout_ms": 60_000}
+    body: JsonObject = {"name": name, "url": url, "protocol": protocol, "timeout_ms": 600_000}
     await target.call("POST", "/agents", body)
 
 

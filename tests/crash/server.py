@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,9 +18,9 @@ PROGRAM = Path(sys.executable).with_name("trunkline")
 
 
 class KillableServer:
-    def __init__(self, data: Path, port: int, *flags: str) -> None:
+    def __init__(self, data: Path, port: int, *flags: str, program: Sequence[str] = (str(PROGRAM),)) -> None:
         self._command = (
-            str(PROGRAM), "up", "--port", str(port), "--data", str(data), "--log-level", "warning", *flags,
+            *program, "up", "--port", str(port), "--data", str(data), "--log-level", "warning", *flags,
         )  # fmt: skip
         self._log = data.with_name(f"{data.name}.stderr")
         self._process: Process | None = None
@@ -69,9 +69,11 @@ class KillableServer:
 
 
 @asynccontextmanager
-async def server_on(data: Path, *flags: str) -> AsyncGenerator[KillableServer]:
+async def server_on(
+    data: Path, *flags: str, program: Sequence[str] = (str(PROGRAM),)
+) -> AsyncGenerator[KillableServer]:
     """Not started yet; no process is left at the end, whatever happens."""
-    server = KillableServer(data, free_port(), *flags)
+    server = KillableServer(data, free_port(), *flags, program=program)
     try:
         yield server
     finally:

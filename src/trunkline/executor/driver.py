@@ -39,7 +39,7 @@ from trunkline.machine.effects import (
 )
 from trunkline.machine.events import encode_event
 from trunkline.machine.inputs import decode_input, encode_input
-from trunkline.machine.state import RunState
+from trunkline.machine.state import OutputUnread, RunState
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentTask, CancelTask, OutgoingMessage, StepError, fix_for
 from trunkline.messages.cloudevents import event_message
@@ -185,14 +185,23 @@ class RunDriver:
 
     async def _decide(self, tx: Transaction, run: WokenRun, state: RunState) -> tuple[Turn, Transition]:
         version = state.version
-        try:
-            inputs = [decode_input(item) if isinstance(item, bytes) else item for _, item in run.items]
-            turn = decide(
-                state, inputs, tx.now, reply_timeout=self._reply_timeout, max_bytes=self._max_run_bytes
-            )
-        except Exception:
-            log.exception(log_events.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
-            turn = await self._poisoned(tx, run)
+        wanted: frozenset[str] = frozenset()
+        while True:
+            try:
+                inputs = [decode_input(item) if isinstance(item, bytes) else item for _, item in run.items]
+                turn = decide(
+                    state, inputs, tx.now, reply_timeout=self._reply_timeout, max_bytes=self._max_run_bytes
+                )
+            except OutputUnread as unread:
+                # Rarely twice: then the outputs that it needs are not known before they are read.
+                outputs_of = None if wanted else unread.steps
+                wanted |= unread.steps
+                state = await self._states.load_with(tx, run.run_id, outputs_of)
+                continue
+            except Exception:
+                log.exception(log_events.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
+                turn = await self._poisoned(tx, run)
+            break
         turn.state.version = version + 1
         transition = _transition(turn, version, [row for row, _ in run.items])
         if state.message is not None:

@@ -8,7 +8,7 @@ compares it once more.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from trunkline.errors import Invalid, NotFound
 from trunkline.ids import RunId
@@ -50,6 +50,11 @@ class RunStateCache:
             for record, steps in await tx.runs.load(missing):
                 states[record.id] = await self._build(record, steps)
         return states
+
+    async def load_with(self, tx: Transaction, run_id: RunId, outputs_of: Collection[str] | None) -> RunState:
+        """Read again, with the large outputs of these steps; None: of all steps."""
+        ((record, steps),) = await tx.runs.load([run_id], outputs_of)
+        return await self._build(record, steps)
 
     async def _build(self, record: RunRecord, steps: list[StepState]) -> RunState:
         failure: StepError | None = None

@@ -61,11 +61,11 @@ class RunScope:
         return {"status": step.status, "output": self._output(step), "error": _error(step.error)}
 
     def _output(self, step: StepState) -> Json:
-        if step.output is None:
+        if (output := step.read_output()) is None:
             return None
         path = f"steps.{step.name}.output"
         if path not in self._read:
-            self._read[path] = _read(step.output, path, f"the output of step {step.name}")
+            self._read[path] = _read(output, path, f"the output of step {step.name}")
         return self._read[path]
 
 

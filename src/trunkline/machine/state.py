@@ -213,8 +213,16 @@ class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 NO_DETAILS = CallDetails()
 
 
+class OutputUnread(Exception):
+    """A decision needs outputs that were not read with the run: read them, and decide again."""
+
+    def __init__(self, steps: Iterable[str]) -> None:
+        super().__init__()
+        self.steps = frozenset(steps)
+
+
 class StepState(msgspec.Struct, kw_only=True):
-    """One step of one run. Every field but the last three is a column of the steps table."""
+    """One step of one run. Every field but the last five is a column of the steps table."""
 
     name: str
     status: StepStatus = "PENDING"
@@ -246,12 +254,22 @@ class StepState(msgspec.Struct, kw_only=True):
     # Of the branches that it joins: how many have completed, and how many have ended otherwise. Also never stored.
     joined: int = 0
     lost: int = 0
+    # Of a step that is over: the size of a large input or output that was not read; the field has something else then,
+    # which is written back as it is. 0: it was read.
+    unread_input_bytes: int = 0
+    unread_output_bytes: int = 0
 
     @property
     def size_bytes(self) -> int:
-        """What is stored of its payloads."""
-        given = 0 if self.input is None else len(self.input) * max(self.attempts, 1)
-        return given + len(self.output or b"") + len(self.reply or b"")
+        """How large its payloads are."""
+        given = (self.unread_input_bytes or len(self.input or b"")) * max(self.attempts, 1)
+        return given + (self.unread_output_bytes or len(self.output or b"")) + len(self.reply or b"")
+
+    def read_output(self) -> bytes | None:
+        """Raises `OutputUnread`."""
+        if self.unread_output_bytes:
+            raise OutputUnread([self.name])
+        return self.output
 
     @property
     def is_final(self) -> bool:

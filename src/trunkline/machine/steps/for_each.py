@@ -14,7 +14,7 @@ from trunkline.jsontypes import encode
 from trunkline.machine.effects import StartTimer
 from trunkline.machine.events import Payload, StepCancelled, StepCompleted, StepFannedOut
 from trunkline.machine.inputs import StepDeadlinePassed
-from trunkline.machine.state import ForEachState, StepState
+from trunkline.machine.state import ForEachState, OutputUnread, StepState
 from trunkline.machine.steps import failure, kinds, step_input
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import StepError
@@ -126,6 +126,8 @@ def _complete(
     turn: Turn, plan: CompiledStep, step: StepState, iteration: ForEachState, loop: CompiledForEach
 ) -> None:
     items = _items(turn, plan, iteration)
+    if unread := [item.name for item in items if item.unread_output_bytes]:
+        raise OutputUnread(unread)
     if loop.definition.on_error == "collect":
         outputs = [_item_result(given, item) for given, item in zip(iteration.items, items, strict=True)]
     else:

@@ -172,9 +172,9 @@ def _taken(state: RunState) -> set[tuple[str, str]]:
 
 def _taken_by(step: StepState) -> list[tuple[str, str]]:
     given: Json = None
-    if step.status == "COMPLETED" and step.output is not None:
+    if step.status == "COMPLETED" and (output := step.read_output()) is not None:
         try:
-            given = decode(step.output)
+            given = decode(output)
         except msgspec.DecodeError:
             # A retried run takes over what another one has put out.
             given = None

@@ -56,6 +56,7 @@ REVISIONS = (
     "0027",
     "0028",
     "0029",
+    "0030",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

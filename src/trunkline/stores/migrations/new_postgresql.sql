@@ -1105,3 +1105,24 @@ INSERT INTO listed_tasks(run_id, step, person, since, due)
 
 UPDATE alembic_version SET version_num='0029' WHERE alembic_version.version_num = '0028';
 
+-- Running upgrade 0029 -> 0030
+
+CREATE TABLE payloads (
+    digest BYTEA NOT NULL, 
+    body BYTEA NOT NULL, 
+    PRIMARY KEY (digest)
+);
+
+COMMENT ON COLUMN payloads.digest IS 'SHA-256';
+
+CREATE TABLE payload_uses (
+    run_id UUID NOT NULL, 
+    digest BYTEA NOT NULL, 
+    size BIGINT NOT NULL, 
+    PRIMARY KEY (run_id, digest)
+);
+
+CREATE INDEX ix_payload_uses_digest ON payload_uses (digest);
+
+UPDATE alembic_version SET version_num='0030' WHERE alembic_version.version_num = '0029';
+

@@ -839,3 +839,22 @@ INSERT OR IGNORE INTO listed_tasks(run_id, step, person, since, due)
 
 UPDATE alembic_version SET version_num='0029' WHERE alembic_version.version_num = '0028';
 
+-- Running upgrade 0029 -> 0030
+
+CREATE TABLE payloads (
+    digest BLOB NOT NULL, 
+    body BLOB NOT NULL, 
+    PRIMARY KEY (digest)
+);
+
+CREATE TABLE payload_uses (
+    run_id TEXT NOT NULL, 
+    digest BLOB NOT NULL, 
+    size BIGINT NOT NULL, 
+    PRIMARY KEY (run_id, digest)
+);
+
+CREATE INDEX ix_payload_uses_digest ON payload_uses (digest);
+
+UPDATE alembic_version SET version_num='0030' WHERE alembic_version.version_num = '0029';
+

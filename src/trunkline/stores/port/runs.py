@@ -228,8 +228,15 @@ class RunWrites(Protocol):
         """Those of them that do not exist (any more)."""
         ...
 
-    async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
-        """With all their steps, items included."""
+    async def load(
+        self, run_ids: Sequence[RunId], outputs_of: Collection[str] | None = ()
+    ) -> list[tuple[RunRecord, list[StepState]]]:
+        """
+        With all their steps, items included, for a decision.
+
+        Of steps that are over, large inputs are not read, and large outputs only those of `outputs_of`; None: of all
+        (`StepState.unread_input_bytes`, `unread_output_bytes`).
+        """
         ...
 
     async def labels(

@@ -117,6 +117,13 @@ TASK_COMMENTS = TransferTable(
     order=("run_id", "step", "attempts", "replies", "number"),
     uuids=frozenset({"run_id"}),
 )
+PAYLOADS = TransferTable(name="payloads", columns=("digest", "body"), order=("digest",))
+PAYLOAD_USES = TransferTable(
+    name="payload_uses",
+    columns=("run_id", "digest", "size"),
+    order=("run_id", "digest"),
+    uuids=frozenset({"run_id"}),
+)
 EVENTS = TransferTable(
     name="events",
     columns=("id", "run_id", "seq", "type", "at", "data"),
@@ -262,7 +269,7 @@ DELIVERIES = TransferTable(
 # In the order in which they are copied.
 TABLES = (
     AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, SCHEMAS, RUNS, RUN_LABELS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, PUSH_CONFIGS,
-    LISTED_TASKS, TASK_COMMENTS,
+    LISTED_TASKS, TASK_COMMENTS, PAYLOADS, PAYLOAD_USES,
     EVENTS, INBOX, TIMERS, RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX,
     AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT, TRIGGERS, FIRINGS, TRIGGER_TOPICS, PENDING_FIRINGS,
     CALLBACK_QUEUES, CALLBACKS, SUBSCRIPTIONS, DELIVERIES,

@@ -11,7 +11,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from trunkline.clock import Instant
+from trunkline.stores.payloads import PieceCache
 from trunkline.stores.port.messaging import Notification
+from trunkline.stores.postgres.database.payloads import PostgresPayloads
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.tables.agents.activity import PostgresActivityWrites
 from trunkline.stores.postgres.tables.agents.agent_events import (
@@ -48,18 +50,19 @@ from trunkline.stores.postgres.tables.workflows import PostgresWorkflowWrites
 
 
 class PostgresTransaction:
-    def __init__(self, db: Session, now: Instant) -> None:
+    def __init__(self, db: Session, now: Instant, pieces: PieceCache) -> None:
         self._db = db
         self.now = now
         # Sent when it has committed.
         self.notifications: list[Notification] = []
         self._deferred = deferred = DeferredWrites(db)
+        payloads = PostgresPayloads(db, pieces)
         self.input_queue = PostgresInputQueue(db)
-        self.runs = PostgresRunWrites(db, now, self.input_queue, deferred)
+        self.runs = PostgresRunWrites(db, now, self.input_queue, deferred, payloads)
         self.timers = PostgresTimerWrites(db, now, self.input_queue)
-        self.tasks = PostgresTaskWrites(db, now, deferred)
+        self.tasks = PostgresTaskWrites(db, now, deferred, payloads)
         self.outbox = PostgresOutboxWrites(db, now, deferred)
-        self.dispatches = PostgresDispatchWrites(db, now, deferred)
+        self.dispatches = PostgresDispatchWrites(db, now, deferred, payloads)
         self.exchanges = PostgresExchangeWrites(db, now, deferred)
         self.activity = PostgresActivityWrites(db, now, deferred)
 

@@ -20,6 +20,10 @@ _messages = msgspec.msgpack.Decoder(list[OutgoingMessage])
 _headers = msgspec.msgpack.Decoder(_Headers)
 
 
+# Where `dispatch_values` has the encoded task.
+DISPATCH_PAYLOADS = (3,)
+
+
 def pack_messages(messages: Sequence[OutgoingMessage]) -> bytes:
     return _encoder.encode(messages)
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from trunkline.messages import AgentTask, TaskKey
+from trunkline.stores.payloads import joined
 from trunkline.stores.port.tasks import ClaimedTask, QueuedTask, TaskAnswer
 from trunkline.stores.rows import Row, Value
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
+
+
+# Where the values of a task, and the columns of a claim, have the encoded task.
+TASK_PAYLOADS = (6,)
+CLAIM_PAYLOAD = 2
 
 
 def key_of(item: QueuedTask) -> TaskKey:
@@ -38,8 +46,10 @@ def queued_task_values(item: QueuedTask) -> tuple[Value, ...]:
     )
 
 
-def claimed_task(row: Row) -> ClaimedTask:
+def claimed_task(row: Row, bodies: Mapping[bytes, bytes]) -> ClaimedTask:
+    """`bodies`: of the pieces of its payload."""
     task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, called_at, polls = row
+    payload = joined(payload, bodies)
     return ClaimedTask(
         key=TaskKey(task_id, attempt),
         task=_tasks.decode(payload),

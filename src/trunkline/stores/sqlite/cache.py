@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus
+from trunkline.stores.payloads import PieceCache
 from trunkline.stores.port.workflows import WorkflowVersion
 
 # Runs that a client waits for are among the latest; each takes a quarter of a kilobyte.
@@ -96,6 +97,7 @@ class CommittedCache:
         self.workflows: LatestValues[tuple[str, int | None], WorkflowVersion] = LatestValues(_MOST_WORKFLOWS)
         self.no_poll_before: Instant | None = NOT_KNOWN
         self.run_topics: frozenset[str] | None = None
+        self.pieces = PieceCache()
 
     def begin(self) -> CacheChanges:
         return CacheChanges(self.no_poll_before, self.versions, self.run_topics)

@@ -28,6 +28,7 @@ from trunkline.stores.sqlite.database.connection import (
     translated_errors,
 )
 from trunkline.stores.sqlite.database.migrate import is_up_to_date, upgrade
+from trunkline.stores.sqlite.database.payloads import SqlitePayloadReads
 from trunkline.stores.sqlite.database.statements import execute, first
 from trunkline.stores.sqlite.tables.agents.activity import SqliteActivityReads
 from trunkline.stores.sqlite.tables.agents.agent_events import (
@@ -70,7 +71,8 @@ class SqliteStore:
         self.comparisons = SqliteComparisonReads(reader, clock)
         self.activity = SqliteActivityReads(reader, clock)
         self.workflows = SqliteWorkflowReads(reader, clock, self._cache)
-        self.runs = SqliteRunReads(reader, clock, self._cache)
+        payloads = SqlitePayloadReads(reader, path, self._cache.pieces)
+        self.runs = SqliteRunReads(reader, clock, self._cache, payloads)
         self.published_tasks = SqlitePublishedTaskReads(reader, clock)
         self.received_events = SqliteReceivedEventReads(reader, clock)
         self.callbacks = SqliteCallbackReads(reader, clock)
@@ -97,7 +99,9 @@ class SqliteStore:
         async with self._turn:
             with translated_errors():
                 execute(self._writer, "BEGIN IMMEDIATE")
-                tx = SqliteTransaction(self._writer, self._clock.now(), self._cache.begin())
+                tx = SqliteTransaction(
+                    self._writer, self._clock.now(), self._cache.begin(), self._cache.pieces
+                )
                 try:
                     yield tx
                     await tx.write_held()

@@ -14,8 +14,10 @@ from contextlib import asynccontextmanager
 import apsw
 
 from trunkline.clock import Instant
+from trunkline.stores.payloads import PieceCache
 from trunkline.stores.port.messaging import Notification
 from trunkline.stores.sqlite.cache import CacheChanges
+from trunkline.stores.sqlite.database.payloads import SqlitePayloads
 from trunkline.stores.sqlite.database.statements import execute
 from trunkline.stores.sqlite.tables.agents.activity import SqliteActivityWrites
 from trunkline.stores.sqlite.tables.agents.agent_events import (
@@ -53,16 +55,17 @@ from trunkline.stores.sqlite.tables.workflows import SqliteWorkflowWrites
 class SqliteTransaction:
     leases = SqliteLeaseWrites()
 
-    def __init__(self, db: apsw.Connection, now: Instant, changes: CacheChanges) -> None:
+    def __init__(self, db: apsw.Connection, now: Instant, changes: CacheChanges, pieces: PieceCache) -> None:
         self._db = db
         self.now = now
         self.changes = changes
-        self._deferred_tasks = deferred_tasks = DeferredTasks(db)
+        self._payloads = payloads = SqlitePayloads(db, pieces)
+        self._deferred_tasks = deferred_tasks = DeferredTasks(db, payloads)
         self._outbox: SqliteOutboxWrites | None = None
         self.input_queue = SqliteInputQueue(db, changes.version_of)
-        self.runs = SqliteRunWrites(db, now, changes, self.input_queue, deferred_tasks)
+        self.runs = SqliteRunWrites(db, now, changes, self.input_queue, deferred_tasks, payloads)
         self.timers = SqliteTimerWrites(db, now, self.input_queue)
-        self.tasks = SqliteTaskWrites(db, now, changes, deferred_tasks)
+        self.tasks = SqliteTaskWrites(db, now, changes, deferred_tasks, payloads)
 
     @property
     def agents(self) -> SqliteAgentWrites:
@@ -100,7 +103,7 @@ class SqliteTransaction:
 
     @property
     def dispatches(self) -> SqliteDispatchWrites:
-        return SqliteDispatchWrites(self._db, self.now, self._deferred_tasks)
+        return SqliteDispatchWrites(self._db, self.now, self._deferred_tasks, self._payloads)
 
     @property
     def received_events(self) -> SqliteReceivedEventWrites:

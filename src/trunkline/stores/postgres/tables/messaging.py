@@ -8,14 +8,17 @@ from datetime import timedelta
 from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.messages import Dispatch, OutgoingMessage, TaskKey
+from trunkline.stores.payloads import joined, pieces_in
 from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord, OutboxBatch
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
-from trunkline.stores.postgres.database.session import Session, columns
+from trunkline.stores.postgres.database.payloads import PostgresPayloads, split_in_thread
+from trunkline.stores.postgres.database.session import Session, Value, columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, escaped, restored_row
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
 from trunkline.stores.postgres.tables.run_lists import FINAL
 from trunkline.stores.postgres.tables.task_claims import key_columns, key_of
 from trunkline.stores.rows.messaging import (
+    DISPATCH_PAYLOADS,
     dead_letter,
     dead_letter_values,
     dispatch_values,
@@ -65,6 +68,11 @@ _EXCHANGES = """
 """
 
 
+def _bytes(value: Value) -> bytes:
+    assert isinstance(value, bytes)  # noqa: S101 - for the type checker
+    return value
+
+
 class _DeferringWrites(PostgresWrites):
     __slots__ = ("_deferred",)
 
@@ -111,16 +119,30 @@ class PostgresOutboxWrites(_DeferringWrites):
 
 
 class PostgresDispatchWrites(_DeferringWrites):
-    __slots__ = ()
+    __slots__ = ("_payloads",)
+
+    def __init__(
+        self, db: Session, now: Instant, deferred: DeferredWrites, payloads: PostgresPayloads
+    ) -> None:
+        super().__init__(db, now, deferred)
+        self._payloads = payloads
 
     async def put(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None:
         pause, due = microseconds(resend_after), after(self._now, resend_after)
-        await self._deferred.put_dispatches([dispatch_values(each, pause, due) for each in dispatches])
+        values = [dispatch_values(each, pause, due) for each in dispatches]
+        rows, pieces = await split_in_thread(values, DISPATCH_PAYLOADS)
+        # The tasks belong to runs of this transaction.
+        await self._payloads.put((str(rows[number][2]), pieces[number]) for number in pieces)
+        stored = [
+            (*values[number][:3], _bytes(row[3]), *values[number][4:]) for number, row in enumerate(rows)
+        ]
+        await self._deferred.put_dispatches(stored)
 
     async def take_due(self, limit: int, longest: timedelta) -> list[Dispatch]:
         await self._deferred.write()
         due = await self._db.rows(_TAKE_DUE, self._now, limit, microseconds(longest))
-        return [Dispatch(key_of(row), RunId(row[2]), row[3]) for row in due]
+        bodies = await self._payloads.read(pieces_in(row[3] for row in due))
+        return [Dispatch(key_of(row), RunId(row[2]), joined(row[3], bodies)) for row in due]
 
     async def settle(self, keys: Collection[TaskKey]) -> None:
         await self._deferred.settle_dispatches(keys)
@@ -129,7 +151,9 @@ class PostgresDispatchWrites(_DeferringWrites):
         await self._deferred.write()
         if not keys:
             return {}
-        return {key_of(row): row[2] for row in await self._db.rows(_DISPATCHED, *key_columns(keys))}
+        found = await self._db.rows(_DISPATCHED, *key_columns(keys))
+        bodies = await self._payloads.read(pieces_in(row[2] for row in found))
+        return {key_of(row): joined(row[2], bodies) for row in found}
 
 
 class PostgresDeadLetterReads(PostgresReads):

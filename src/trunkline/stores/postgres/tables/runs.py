@@ -9,6 +9,7 @@ from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.machine.events import step_event_prefix
 from trunkline.machine.state import RunStatus, StepState, StepStatus
+from trunkline.stores.payloads import for_decision, has_pieces, restored_records, restored_run, restored_steps
 from trunkline.stores.port.run_filters import ANY_RUN, RunFilter
 from trunkline.stores.port.runs import (
     EventRecord,
@@ -20,7 +21,14 @@ from trunkline.stores.port.runs import (
     WaitKind,
     WaitPosition,
 )
+from trunkline.stores.postgres.database.clock import TransactionClock
+from trunkline.stores.postgres.database.connection import ConnectionPool
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.payloads import (
+    PostgresPayloadReads,
+    PostgresPayloads,
+    split_in_thread,
+)
 from trunkline.stores.postgres.database.session import Session, columns
 from trunkline.stores.postgres.database.text_encoding import as_uuid, restored, restored_row
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
@@ -168,10 +176,16 @@ _ROOT = """
 
 
 class PostgresRunReads(PostgresReads):
+    def __init__(self, pool: ConnectionPool, clock: TransactionClock, payloads: PostgresPayloadReads) -> None:
+        super().__init__(pool, clock)
+        self._payloads = payloads
+
     async def get(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
         async with self._pool.reader() as db:
             found = await _loaded(db, _LOAD_WITHOUT_ITEMS, [run_id])
-        return found[0] if found else None
+        if not found or not has_pieces(*found[0]):
+            return found[0] if found else None
+        return await restored_run(*found[0], self._payloads.read)
 
     async def page(
         self,
@@ -182,7 +196,10 @@ class PostgresRunReads(PostgresReads):
         payloads: bool = True,
     ) -> list[RunRecord]:
         async with self._pool.reader() as db:
-            return await page_of_runs(db, limit=limit, before=before, where=where, payloads=payloads)
+            found = await page_of_runs(db, limit=limit, before=before, where=where, payloads=payloads)
+        if not any(has_pieces(record, ()) for record in found):
+            return found
+        return await restored_records(found, self._payloads.read)
 
     async def status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
         row = await self._first("SELECT status, seq FROM runs WHERE id = $1", as_uuid(run_id))
@@ -202,7 +219,7 @@ class PostgresRunReads(PostgresReads):
         statuses: Sequence[StepStatus] = (),
     ) -> list[StepState]:
         found = await self._rows(_ITEMS, as_uuid(run_id), step, after, [*statuses], limit)
-        return [step_state(restored_row(row)) for row in found]
+        return await restored_steps([step_state(restored_row(row)) for row in found], self._payloads.read)
 
     async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
         counts: dict[str, dict[StepStatus, int]] = {}
@@ -234,12 +251,18 @@ class PostgresRunReads(PostgresReads):
 
 
 class PostgresRunWrites(PostgresWrites):
-    __slots__ = ("_deferred", "_input_queue")
+    __slots__ = ("_deferred", "_input_queue", "_payloads")
 
     def __init__(
-        self, db: Session, now: Instant, input_queue: PostgresInputQueue, deferred: DeferredWrites
+        self,
+        db: Session,
+        now: Instant,
+        input_queue: PostgresInputQueue,
+        deferred: DeferredWrites,
+        payloads: PostgresPayloads,
     ) -> None:
         super().__init__(db, now)
+        self._payloads = payloads
         self._input_queue = input_queue
         self._deferred = deferred
 
@@ -248,8 +271,10 @@ class PostgresRunWrites(PostgresWrites):
             return []
         # In one order everywhere: two processes with the same keys do not wait for one another.
         ordered = sorted(new_runs, key=lambda run: (run.workflow_id, run.idempotency_key or ""))
-        rows = [new_run_values(run) for run in ordered]
+        rows, pieces = await split_in_thread([new_run_values(run) for run in ordered], (4,))
         inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 22))}
+        written = [(ordered[number].id, pieces[number]) for number in pieces]
+        await self._payloads.put(each for each in written if each[0] in inserted)
         tasks = [
             values for run in ordered if run.id in inserted and (values := new_task_values(run)) is not None
         ]
@@ -288,8 +313,17 @@ class PostgresRunWrites(PostgresWrites):
         known = await self._db.rows("SELECT id::text FROM runs WHERE id = ANY($1::uuid[])", possible)
         return set(run_ids) - {RunId(run_id) for (run_id,) in known}
 
-    async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
-        return await _loaded(self._db, _LOAD, run_ids)
+    async def load(
+        self, run_ids: Sequence[RunId], outputs_of: Collection[str] | None = ()
+    ) -> list[tuple[RunRecord, list[StepState]]]:
+        loaded: list[tuple[RunRecord, list[StepState]]] = []
+        for found in await _loaded(self._db, _LOAD, run_ids):
+            run: tuple[RunRecord, list[StepState]] | None = found
+            if has_pieces(*found):
+                run = await restored_run(*found, self._payloads.read, for_decision(outputs_of))
+            if run is not None:
+                loaded.append(run)
+        return loaded
 
     async def labels(
         self, run_ids: Collection[RunId], *, skip_locked: bool = False
@@ -309,7 +343,7 @@ class PostgresRunWrites(PostgresWrites):
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
         applied = self._input_queue.not_held(row for each in transitions for row in each.applied)
-        changed_elsewhere = await write_transitions(self._db, transitions, applied, self._now)
+        changed_elsewhere = await write_transitions(self._db, transitions, applied, self._now, self._payloads)
         for each in transitions:
             if each.state.id not in changed_elsewhere:
                 self._input_queue.apply(each.state.id, each.state.version, each.applied)
@@ -341,6 +375,7 @@ class PostgresRunWrites(PostgresWrites):
         if run_ids:
             for statement in _DELETE:
                 await self._db.execute(statement, run_ids)
+            await self._payloads.delete(run_ids)
 
 
 async def _loaded(

@@ -8,6 +8,7 @@ locked leaves it out and tries again soon.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
@@ -16,14 +17,16 @@ from typing import NamedTuple
 from trunkline.clock import Instant, after
 from trunkline.messages import TaskKey
 from trunkline.stores.agent_limits import NO_LIMIT, CallAllowances, earlier, limiting
+from trunkline.stores.payloads import pieces_in
 from trunkline.stores.port.tasks import ClaimedTask, ReclaimedTasks
 from trunkline.stores.postgres.database.group_base import PostgresWrites
+from trunkline.stores.postgres.database.payloads import PostgresPayloads
 from trunkline.stores.postgres.database.session import Column, Session, columns
 from trunkline.stores.postgres.database.text_encoding import restored, restored_row
 from trunkline.stores.postgres.tables.agents.agent_limits import try_to_lock_states, write_states
 from trunkline.stores.postgres.tables.run_lists import FINAL
 from trunkline.stores.rows import Row
-from trunkline.stores.rows.tasks import claimed_task
+from trunkline.stores.rows.tasks import CLAIM_PAYLOAD, claimed_task
 
 CLAIM_COLUMNS = """
     tasks.task_id, tasks.attempt, tasks.payload, tasks.epoch, tasks.remote_task_id, tasks.context_id,
@@ -247,10 +250,11 @@ class _AgentQueue(NamedTuple):
 class PostgresTaskClaims(PostgresWrites):
     """The part of `TaskWrites` that says which bridge may call which task."""
 
-    __slots__ = ("_first_poll", "_left_out", "_next_begin", "_pools")
+    __slots__ = ("_first_poll", "_left_out", "_next_begin", "_payloads", "_pools")
 
-    def __init__(self, db: Session, now: Instant) -> None:
+    def __init__(self, db: Session, now: Instant, payloads: PostgresPayloads) -> None:
         super().__init__(db, now)
+        self._payloads = payloads
         self._left_out = False
         # Known while nothing has changed since `claim`.
         self._first_poll: tuple[Instant | None] | None = None
@@ -268,7 +272,7 @@ class PostgresTaskClaims(PostgresWrites):
         claimed: list[ClaimedTask] = []
         if found[0][0] is not None and found[0][0] <= self._now:
             due = await self._db.rows(_CLAIM_DUE, owner, self._now, wanted, limit)
-            claimed += map(claim_of, due)
+            claimed += await self.claims_of(due)
             self._first_poll = None
         queues = self._queues(found)
         allowances = await self._allowances(found, queues)
@@ -282,6 +286,14 @@ class PostgresTaskClaims(PostgresWrites):
         left = [agent for agent, number in waiting.items() if number > counts[agent]]
         self._next_begin = allowances.next_begin(left)
         return [allowances.marked(claim) for claim in claimed]
+
+    async def claims_of(self, rows: Sequence[Row]) -> list[ClaimedTask]:
+        """Claims as they were read. Large ones are decoded in a thread."""
+        wanted = pieces_in(row[CLAIM_PAYLOAD] for row in rows)
+        if not wanted:
+            return _decoded(rows, {})
+        bodies = await self._payloads.read(wanted)
+        return await asyncio.to_thread(_decoded, rows, bodies)
 
     async def _allowances(
         self, found: Sequence[Row], queues: dict[str, list[_AgentQueue]]
@@ -341,7 +353,7 @@ class PostgresTaskClaims(PostgresWrites):
             for agent, share in shares.items()
         ]
         taken = await self._db.rows(_CLAIM_QUEUED, owner, self._now, *columns(rows, 5)) if rows else []
-        claimed = [claim_of(row[1:]) for row in sorted(taken, key=lambda row: row[0])]
+        claimed = await self.claims_of([row[1:] for row in sorted(taken, key=lambda row: row[0])])
         counts = Counter(claim.task.agent for claim in claimed)
         for agent, queue in first_queues.items():
             if allowances is not None:
@@ -376,10 +388,10 @@ class PostgresTaskClaims(PostgresWrites):
         self._first_poll = None
 
     async def stopping(self, owner: str) -> list[ClaimedTask]:
-        return [claim_of(row) for row in await self._db.rows(_STOPPING, owner)]
+        return await self.claims_of(await self._db.rows(_STOPPING, owner))
 
     async def held(self, owner: str) -> list[ClaimedTask]:
-        return [claim_of(row) for row in await self._db.rows(_HELD, owner)]
+        return await self.claims_of(await self._db.rows(_HELD, owner))
 
     async def reclaim(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:
         self._forget_polls()
@@ -389,10 +401,10 @@ class PostgresTaskClaims(PostgresWrites):
         gone = [restored(name) for (name,) in await self._db.rows(_GONE, owner)]
         found = await self._db.rows(_RECLAIM, owner, self._now, gone) if gone else []
         return ReclaimedTasks(
-            stopped=[claim_of(row) for was_stopping, _, *row in found if was_stopping],
-            in_doubt=[
-                claim_of(row) for was_stopping, is_in_doubt, *row in found if is_in_doubt and not was_stopping
-            ],
+            stopped=await self.claims_of([row for was_stopping, _, *row in found if was_stopping]),
+            in_doubt=await self.claims_of(
+                [row for was_stopping, is_in_doubt, *row in found if is_in_doubt and not was_stopping]
+            ),
             gone=[process for process in passed if process],
         )
 
@@ -429,8 +441,8 @@ def key_columns(keys: Collection[TaskKey]) -> list[Column]:
     return columns(sorted((key.task_id, key.attempt) for key in keys), 2)
 
 
-def claim_of(row: Row) -> ClaimedTask:
-    return claimed_task(restored_row(row))
+def _decoded(rows: Sequence[Row], bodies: Mapping[bytes, bytes]) -> list[ClaimedTask]:
+    return [claimed_task(restored_row(row), bodies) for row in rows]
 
 
 class PostgresLeaseWrites(PostgresWrites):

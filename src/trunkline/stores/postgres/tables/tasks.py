@@ -8,7 +8,8 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.messages import TaskKey
-from trunkline.stores.port.tasks import QueuedTask, StoppedTask, TaskAnswer
+from trunkline.stores.port.tasks import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskStatus
+from trunkline.stores.postgres.database.payloads import PostgresPayloads, split_in_thread
 from trunkline.stores.postgres.database.session import Session, columns
 from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
@@ -16,11 +17,9 @@ from trunkline.stores.postgres.tables.run_lists import FINAL
 from trunkline.stores.postgres.tables.task_claims import (
     CLAIM_COLUMNS,
     PostgresTaskClaims,
-    claim_of,
     key_columns,
     key_of,
 )
-from trunkline.stores.rows import Row
 from trunkline.stores.rows import tasks as task_rows
 
 # The rows of the keys in $1 and $2, in their order.
@@ -101,8 +100,10 @@ _POLL_SOON = """
 class PostgresTaskWrites(PostgresTaskClaims):
     __slots__ = ("_deferred",)
 
-    def __init__(self, db: Session, now: Instant, deferred: DeferredWrites) -> None:
-        super().__init__(db, now)
+    def __init__(
+        self, db: Session, now: Instant, deferred: DeferredWrites, payloads: PostgresPayloads
+    ) -> None:
+        super().__init__(db, now, payloads)
         self._deferred = deferred
 
     async def put(self, queued: Sequence[QueuedTask]) -> list[bytes]:
@@ -114,8 +115,11 @@ class PostgresTaskWrites(PostgresTaskClaims):
         )
         if not ordered:
             return []
-        rows = [task_rows.queued_task_values(item) for item in ordered]
+        values = [task_rows.queued_task_values(item) for item in ordered]
+        rows, pieces = await split_in_thread(values, task_rows.TASK_PAYLOADS)
         inserted = {key_of(row) for row in await self._db.rows(_PUT, *columns(rows, 7))}
+        written = [number for number in pieces if task_rows.key_of(ordered[number]) in inserted]
+        await self._payloads.put((ordered[number].task.run_id, pieces[number]) for number in written)
         known = {task_rows.key_of(item) for item in ordered} - inserted
         return list((await self._results(known)).values())
 
@@ -134,7 +138,8 @@ class PostgresTaskWrites(PostgresTaskClaims):
         # One without a payload is a tombstone.
         found = [row for row in await self._db.rows(_LOCK, *columns(known, 2)) if row[4]]
         await self._db.execute(_STOP, [row[0] for row in found], owner)
-        return [_stopped(row) for row in found]
+        claims = await self.claims_of([row[2:] for row in found])
+        return [_stopped(row[1], claim) for row, claim in zip(found, claims, strict=True)]
 
     async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
         self._forget_polls()
@@ -168,9 +173,7 @@ class PostgresTaskWrites(PostgresTaskClaims):
             await self._db.execute(_KEEP_RESULTS, *columns(rows, 3))
 
 
-def _stopped(row: Row) -> StoppedTask:
-    was = row[1]
-    claim = claim_of(row[2:])
+def _stopped(was: TaskStatus, claim: ClaimedTask) -> StoppedTask:
     if was == "remote":
         claim = msgspec.structs.replace(claim, epoch=claim.epoch + 1)
     return StoppedTask(claim=claim, was=was)

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
+from trunkline.stores.payloads import MAX_IN_ROW_BYTES
 from trunkline.stores.port.runs import Transition
+from trunkline.stores.postgres.database.payloads import PostgresPayloads, split_in_thread
 from trunkline.stores.postgres.database.session import Session, StatementPart, columns, combined
+from trunkline.stores.rows import Value
 from trunkline.stores.rows.published_tasks import task_change_values
 from trunkline.stores.rows.runs import step_values, transition_values
 
@@ -76,30 +79,49 @@ _DROP_TIMERS = f"""
 
 
 async def write_transitions(
-    db: Session, transitions: Sequence[Transition], applied: Sequence[int], now: Instant
+    db: Session,
+    transitions: Sequence[Transition],
+    applied: Sequence[int],
+    now: Instant,
+    payloads: PostgresPayloads,
 ) -> set[RunId]:
     """`applied`: the rows of the input queue that are still to be marked."""
     if not transitions:
         return set()
     # In one order everywhere: two processes that hold the same runs do not wait for one another.
     ordered = sorted(transitions, key=lambda transition: transition.state.id)
-    parts = [
-        StatementPart(_UPDATE_RUNS, columns([transition_values(transition) for transition in ordered], 12))
-    ]
+    runs, run_pieces = await split_in_thread([transition_values(transition) for transition in ordered], (5,))
+    steps, step_pieces = await split_in_thread(
+        [
+            step_values(each.state.id, step, each.state.workflow.definition.name)
+            for each in ordered
+            for step in each.changed_steps
+        ],
+        (10, 11),
+    )
+    parts = [StatementPart(_UPDATE_RUNS, columns(runs, 12))]
     if applied:
         parts.append(StatementPart(_APPLY_INPUTS, [list(applied)]))
-    sql, values = combined([*parts, *_parts(ordered, now)], "SELECT id::text FROM part_1")
+    sql, values = combined([*parts, *_parts(ordered, steps, now)], "SELECT id::text FROM part_1")
     written = {run_id for (run_id,) in await db.rows(sql, *values)}
+    pieces = [(str(runs[number][0]), run_pieces[number]) for number in run_pieces]
+    pieces += [(str(steps[number][0]), step_pieces[number]) for number in step_pieces]
+    await payloads.put(each for each in pieces if each[0] in written)
+    # A smaller run cannot have stored much.
+    large: dict[str, int] = {
+        each.state.id: each.state.size_bytes
+        for each in ordered
+        if each.state.size_bytes > MAX_IN_ROW_BYTES and each.state.id in written
+    }
+    if large:
+        await payloads.trim(large)
     return {transition.state.id for transition in ordered if transition.state.id not in written}
 
 
-def _parts(transitions: Sequence[Transition], now: Instant) -> list[StatementPart]:
+def _parts(
+    transitions: Sequence[Transition], steps: Sequence[tuple[Value, ...]], now: Instant
+) -> list[StatementPart]:
     """What there is of each kind."""
-    steps = [
-        step_values(each.state.id, step, each.state.workflow.definition.name)
-        for each in transitions
-        for step in each.changed_steps
-    ]
     events = [
         (each.state.id, event.seq, event.type, event.at, event.data)
         for each in transitions

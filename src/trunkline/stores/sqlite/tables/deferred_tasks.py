@@ -11,9 +11,11 @@ from collections.abc import Sequence
 
 import apsw
 
+from trunkline.stores.payloads import split_rows
 from trunkline.stores.port.tasks import ClaimedTask, QueuedTask
-from trunkline.stores.rows.tasks import key_of, queued_task_values
-from trunkline.stores.sqlite.database.statements import changes_of_many, execute_many, first, run_statements
+from trunkline.stores.rows.tasks import TASK_PAYLOADS, key_of, queued_task_values
+from trunkline.stores.sqlite.database.payloads import SqlitePayloads
+from trunkline.stores.sqlite.database.statements import changes_of_many, first, run_statements
 from trunkline.stores.sqlite.tables.agents.agent_limits import ClaimBudget
 
 # Such an agent cannot be called or polled: its secret was not copied when the store was moved.
@@ -37,10 +39,11 @@ _SLOTS = f"""
 
 
 class DeferredTasks:
-    __slots__ = ("_db", "_held")
+    __slots__ = ("_db", "_held", "_payloads")
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: apsw.Connection, payloads: SqlitePayloads) -> None:
         self._db = db
+        self._payloads = payloads
         self._held: list[QueuedTask] = []
 
     def reset(self) -> None:
@@ -53,16 +56,23 @@ class DeferredTasks:
     def write(self) -> None:
         """Puts those that are held into the queue."""
         if self._held:
-            execute_many(self._db, _PUT, [queued_task_values(item) for item in self._held])
+            self._insert(_PUT, self._held)
             self._held = []
 
     async def write_all(self) -> None:
         """As `write`, without keeping the event loop from everything else if they are large."""
         if self._held:
             held, self._held = self._held, []
-            rows = [queued_task_values(item) for item in held]
             size_bytes = sum(len(item.payload) for item in held)
-            await run_statements(lambda: execute_many(self._db, _PUT, rows), size_bytes)
+            await run_statements(lambda: self._insert(_PUT, held), size_bytes)
+
+    def _insert(self, sql: str, tasks: Sequence[QueuedTask], *more: str) -> list[bool]:
+        values, pieces = split_rows([(*queued_task_values(item), *more) for item in tasks], TASK_PAYLOADS)
+        written = changes_of_many(self._db, sql, values)
+        for number in pieces:
+            if written[number]:
+                self._payloads.put(tasks[number].task.run_id, pieces[number])
+        return written
 
     async def claim(self, owner: str, limit: int, budget: ClaimBudget) -> list[ClaimedTask] | None:
         """
@@ -74,9 +84,8 @@ class DeferredTasks:
             await self.write_all()
             return None
         claimable = self._within_slots(budget)
-        rows = [(*queued_task_values(item), owner) for item in claimable]
         written = await run_statements(
-            lambda: changes_of_many(self._db, _INSERT_CLAIMED, rows),
+            lambda: self._insert(_INSERT_CLAIMED, claimable, owner),
             sum(len(item.payload) for item in claimable),
         )
         await self.write_all()

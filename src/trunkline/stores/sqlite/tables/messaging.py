@@ -10,8 +10,10 @@ import apsw
 from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.messages import Dispatch, OutgoingMessage, TaskKey
+from trunkline.stores.payloads import joined, pieces_in, split_rows
 from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord, OutboxBatch
 from trunkline.stores.rows.messaging import (
+    DISPATCH_PAYLOADS,
     dead_letter,
     dead_letter_values,
     dispatch_values,
@@ -20,7 +22,17 @@ from trunkline.stores.rows.messaging import (
     unpack_messages,
 )
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
-from trunkline.stores.sqlite.database.statements import execute, execute_many, first, query_many, rows
+from trunkline.stores.sqlite.database.payloads import SqlitePayloads
+from trunkline.stores.sqlite.database.statements import (
+    Value,
+    changes_of_many,
+    execute,
+    execute_many,
+    first,
+    query_many,
+    rows,
+    run_statements,
+)
 from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
 from trunkline.stores.sqlite.tables.run_lists import UNFINISHED
 from trunkline.stores.sqlite.tables.tasks import key_values
@@ -92,15 +104,26 @@ class SqliteOutboxWrites(SqliteWrites):
 
 
 class SqliteDispatchWrites(SqliteWrites):
-    __slots__ = ("_deferred_tasks",)
+    __slots__ = ("_deferred_tasks", "_payloads")
 
-    def __init__(self, db: apsw.Connection, now: Instant, deferred_tasks: DeferredTasks) -> None:
+    def __init__(
+        self, db: apsw.Connection, now: Instant, deferred_tasks: DeferredTasks, payloads: SqlitePayloads
+    ) -> None:
         super().__init__(db, now)
         self._deferred_tasks = deferred_tasks
+        self._payloads = payloads
 
     async def put(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None:
         pause, due = microseconds(resend_after), after(self._now, resend_after)
-        execute_many(self._db, _PUT_DISPATCH, [dispatch_values(each, pause, due) for each in dispatches])
+        values = [dispatch_values(each, pause, due) for each in dispatches]
+        await run_statements(lambda: self._put(values), sum(len(each.payload) for each in dispatches))
+
+    def _put(self, values: Sequence[tuple[Value, ...]]) -> None:
+        stored, pieces = split_rows(values, DISPATCH_PAYLOADS)
+        written = changes_of_many(self._db, _PUT_DISPATCH, stored)
+        for number in pieces:
+            if written[number]:
+                self._payloads.put(str(stored[number][2]), pieces[number])
 
     async def take_due(self, limit: int, longest: timedelta) -> list[Dispatch]:
         most = microseconds(longest)
@@ -108,9 +131,10 @@ class SqliteDispatchWrites(SqliteWrites):
         later: list[tuple[int, int, str, int]] = []
         forgotten: list[tuple[str, int]] = []
         found = list(rows(self._db, _DUE, (self._now, limit)))
+        bodies = await self._payloads.read(pieces_in(payload for _, _, _, payload, *_ in found))
         for task_id, attempt, run_id, payload, pause, goes_on in found:
             if goes_on:
-                due.append(Dispatch(TaskKey(task_id, attempt), run_id, payload))
+                due.append(Dispatch(TaskKey(task_id, attempt), run_id, joined(payload, bodies)))
                 longer = min(2 * pause, most)
                 later.append((longer, self._now + longer, task_id, attempt))
             else:
@@ -131,12 +155,15 @@ class SqliteDispatchWrites(SqliteWrites):
         )
 
     async def payloads(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
-        found = query_many(
-            self._db,
-            "SELECT task_id, attempt, payload FROM dispatches WHERE task_id = ? AND attempt = ?",
-            key_values(keys),
+        found = list(
+            query_many(
+                self._db,
+                "SELECT task_id, attempt, payload FROM dispatches WHERE task_id = ? AND attempt = ?",
+                key_values(keys),
+            )
         )
-        return {TaskKey(task_id, attempt): payload for task_id, attempt, payload in found}
+        bodies = await self._payloads.read(pieces_in(payload for _, _, payload in found))
+        return {TaskKey(task_id, attempt): joined(payload, bodies) for task_id, attempt, payload in found}
 
 
 class SqliteDeadLetterReads(SqliteReads):

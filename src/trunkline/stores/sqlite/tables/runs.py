@@ -12,6 +12,15 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.machine.events import step_event_prefix
 from trunkline.machine.state import RunStatus, StepState, StepStatus
+from trunkline.stores.payloads import (
+    MAX_IN_ROW_BYTES,
+    for_decision,
+    has_pieces,
+    restored_records,
+    restored_run,
+    restored_steps,
+    split_rows,
+)
 from trunkline.stores.port.run_filters import ANY_RUN, RunFilter
 from trunkline.stores.port.runs import (
     EventRecord,
@@ -37,6 +46,7 @@ from trunkline.stores.rows.runs import (
 )
 from trunkline.stores.sqlite.cache import CacheChanges, CommittedCache
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
+from trunkline.stores.sqlite.database.payloads import SqlitePayloadReads, SqlitePayloads
 from trunkline.stores.sqlite.database.statements import (
     Row,
     Value,
@@ -80,8 +90,10 @@ _SELECT_ITEMS = f"""
         AND (json_array_length(?4) = 0 OR status IN (SELECT value FROM json_each(?4)))
     ORDER BY place LIMIT ?5
 """  # noqa: S608 - as above
-# Without reading them: a length is in the head of the row.
-_SIZE_OF_STEPS = "SELECT total(length(input)) + total(length(output)) FROM steps WHERE run_id = ?"
+# Where the written values have payloads that may be split.
+_NEW_RUN_PAYLOADS = (4,)
+_RUN_PAYLOADS = (5,)
+_STEP_PAYLOADS = (10, 11)
 _COUNT_ITEMS = """
     SELECT substr(name, 1, instr(name, '[') - 1), status, count(*) FROM steps
     WHERE run_id = ? AND instr(name, '[') > 0 GROUP BY 1, 2
@@ -175,14 +187,20 @@ _ROOT = """
 
 
 class SqliteRunReads(SqliteReads):
-    __slots__ = ("_cache",)
+    __slots__ = ("_cache", "_payloads")
 
-    def __init__(self, db: apsw.Connection, clock: Clock, cache: CommittedCache) -> None:
+    def __init__(
+        self, db: apsw.Connection, clock: Clock, cache: CommittedCache, payloads: SqlitePayloadReads
+    ) -> None:
         super().__init__(db, clock)
         self._cache = cache
+        self._payloads = payloads
 
     async def get(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
-        return _loaded(self._db, _SELECT_RUN_WITHOUT_ITEMS, run_id)
+        found = _loaded(self._db, _SELECT_RUN_WITHOUT_ITEMS, run_id)
+        if found is None or not has_pieces(*found):
+            return found
+        return await restored_run(*found, self._payloads.read)
 
     async def page(
         self,
@@ -192,7 +210,10 @@ class SqliteRunReads(SqliteReads):
         where: RunFilter = ANY_RUN,
         payloads: bool = True,
     ) -> list[RunRecord]:
-        return page_of_runs(self._db, limit=limit, before=before, where=where, payloads=payloads)
+        found = page_of_runs(self._db, limit=limit, before=before, where=where, payloads=payloads)
+        if not any(has_pieces(record, ()) for record in found):
+            return found
+        return await restored_records(found, self._payloads.read)
 
     async def status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
         known = self._cache.statuses.get(run_id)
@@ -215,7 +236,8 @@ class SqliteRunReads(SqliteReads):
         statuses: Sequence[StepStatus] = (),
     ) -> list[StepState]:
         asked = (run_id, step, after, encode(statuses).decode(), limit)
-        return [step_state(row[1:_STEP_END]) for row in rows(self._db, _SELECT_ITEMS, asked)]
+        found = [step_state(row[1:_STEP_END]) for row in rows(self._db, _SELECT_ITEMS, asked)]
+        return await restored_steps(found, self._payloads.read)
 
     async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
         counts: dict[str, dict[StepStatus, int]] = {}
@@ -246,7 +268,7 @@ class SqliteRunReads(SqliteReads):
 
 
 class SqliteRunWrites(SqliteWrites):
-    __slots__ = ("_changes", "_deferred_tasks", "_input_queue", "_new_runs")
+    __slots__ = ("_changes", "_deferred_tasks", "_input_queue", "_new_runs", "_payloads")
 
     def __init__(
         self,
@@ -255,17 +277,20 @@ class SqliteRunWrites(SqliteWrites):
         changes: CacheChanges,
         input_queue: SqliteInputQueue,
         deferred_tasks: DeferredTasks,
+        payloads: SqlitePayloads,
     ) -> None:
         # Not by `super().__init__`: every transaction makes one.
         self._db, self._now = db, now
         self._changes = changes
         self._input_queue = input_queue
         self._deferred_tasks = deferred_tasks
+        self._payloads = payloads
         # Those of this transaction that have no transition yet: what they are is known without reading.
         self._new_runs: dict[RunId, NewRun] = {}
 
     async def insert(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
-        inserted = changes_of_many(self._db, _INSERT_RUN, [new_run_values(run) for run in new_runs])
+        size_bytes = sum(len(run.input) for run in new_runs)
+        inserted = await run_statements(lambda: self._insert(new_runs), size_bytes)
         added = {run.id: run for run, new in zip(new_runs, inserted, strict=True) if new}
         self._new_runs.update(added)
         self._input_queue.note_new_runs(added)
@@ -276,6 +301,14 @@ class SqliteRunWrites(SqliteWrites):
         if labels:
             execute_many(self._db, _INSERT_LABEL, labels)
         return [None if new else self._existing_run(run) for run, new in zip(new_runs, inserted, strict=True)]
+
+    def _insert(self, new_runs: Sequence[NewRun]) -> list[bool]:
+        values, pieces = split_rows([new_run_values(run) for run in new_runs], _NEW_RUN_PAYLOADS)
+        inserted = changes_of_many(self._db, _INSERT_RUN, values)
+        for number in pieces:
+            if inserted[number]:
+                self._payloads.put(new_runs[number].id, pieces[number])
+        return inserted
 
     def _existing_run(self, run: NewRun) -> ExistingRun:
         ((run_id, digest),) = rows(
@@ -289,18 +322,20 @@ class SqliteRunWrites(SqliteWrites):
         found = query_many(self._db, "SELECT id FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
         return set(run_ids) - {RunId(row[0]) for row in found}
 
-    async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
+    async def load(
+        self, run_ids: Sequence[RunId], outputs_of: Collection[str] | None = ()
+    ) -> list[tuple[RunRecord, list[StepState]]]:
         loaded: list[tuple[RunRecord, list[StepState]]] = [
             (record_of_new_run(self._new_runs[run_id]), []) for run_id in run_ids if run_id in self._new_runs
         ]
         old = [run_id for run_id in run_ids if run_id not in self._new_runs]
         if old:
-            sizes = query_many(self._db, _SIZE_OF_STEPS, [(run_id,) for run_id in old])
-            found = await run_statements(
-                lambda: [_loaded(self._db, _SELECT_RUN_WITH_STEPS, run_id) for run_id in old],
-                sum(size for (size,) in sizes),
-            )
-            loaded += [run for run in found if run is not None]
+            for run_id in old:
+                found = _loaded(self._db, _SELECT_RUN_WITH_STEPS, run_id)
+                if found is not None and has_pieces(*found):
+                    found = await restored_run(*found, self._payloads.read, for_decision(outputs_of))
+                if found is not None:
+                    loaded.append(found)
         return loaded
 
     async def labels(
@@ -319,11 +354,9 @@ class SqliteRunWrites(SqliteWrites):
         execute_many(self._db, _INSERT_LABEL, chain.from_iterable(rows_of))
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
-        size_bytes = sum(each.state.size_bytes for each in transitions)
-        written = await run_statements(
-            lambda: changes_of_many(self._db, _UPDATE_RUN, [transition_values(each) for each in transitions]),
-            size_bytes,
-        )
+        sizes = [each.state.size_bytes for each in transitions]
+        size_bytes = sum(sizes)
+        written = await run_statements(lambda: self._update(transitions), size_bytes)
         changed_elsewhere: set[RunId] = set()
         steps: list[tuple[Value, ...]] = []
         events: list[tuple[Value, ...]] = []
@@ -342,7 +375,11 @@ class SqliteRunWrites(SqliteWrites):
                 tasks.append(task)
         if tasks:
             execute_many(self._db, _UPDATE_TASK, tasks)
-        await run_statements(lambda: execute_many(self._db, _UPSERT_STEP, steps), size_bytes)
+        await run_statements(lambda: self._write_steps(steps), size_bytes)
+        for each, run_bytes in zip(transitions, sizes, strict=True):
+            # A smaller run cannot have stored much.
+            if run_bytes > MAX_IN_ROW_BYTES and each.state.id not in changed_elsewhere:
+                self._payloads.trim(each.state.id, run_bytes)
         execute_many(self._db, _INSERT_EVENT, events)
         for transition in transitions:
             state = transition.state
@@ -352,6 +389,20 @@ class SqliteRunWrites(SqliteWrites):
                 self._changes.versions[state.id] = state.version
                 self._new_runs.pop(state.id, None)
         return changed_elsewhere
+
+    def _update(self, transitions: Sequence[Transition]) -> list[bool]:
+        values, pieces = split_rows([transition_values(each) for each in transitions], _RUN_PAYLOADS)
+        written = changes_of_many(self._db, _UPDATE_RUN, values)
+        for number in pieces:
+            if written[number]:
+                self._payloads.put(transitions[number].state.id, pieces[number])
+        return written
+
+    def _write_steps(self, steps: Sequence[tuple[Value, ...]]) -> None:
+        values, pieces = split_rows(steps, _STEP_PAYLOADS)
+        execute_many(self._db, _UPSERT_STEP, values)
+        for number in pieces:
+            self._payloads.put(str(values[number][0]), pieces[number])
 
     def _write_timers(self, transition: Transition) -> None:
         if transition.timers:
@@ -383,6 +434,7 @@ class SqliteRunWrites(SqliteWrites):
     def _delete(self, run_ids: Sequence[Row]) -> None:
         for statement in _DELETE_RUN:
             execute_many(self._db, statement, run_ids)
+        self._payloads.delete(run_ids)
         self._changes.deletions = self._changes.deletions or len(run_ids) > 0
 
     def new_runs(self) -> dict[RunId, NewRun]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 import apsw
@@ -14,11 +14,14 @@ from trunkline.jsontypes import encode
 from trunkline.machine.state import FINAL_RUN_STATUSES
 from trunkline.messages import TaskKey
 from trunkline.stores.agent_limits import earlier
+from trunkline.stores.payloads import pieces_in
 from trunkline.stores.port.tasks import ClaimedTask, QueuedTask, ReclaimedTasks, StoppedTask, TaskAnswer
-from trunkline.stores.rows.tasks import answer_values, claimed_task, key_of, run_of
+from trunkline.stores.rows.tasks import CLAIM_PAYLOAD, answer_values, claimed_task, key_of, run_of
 from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
 from trunkline.stores.sqlite.database.group_base import SqliteWrites
+from trunkline.stores.sqlite.database.payloads import SqlitePayloads
 from trunkline.stores.sqlite.database.statements import (
+    Row,
     Value,
     changes_of_many,
     execute,
@@ -55,10 +58,6 @@ _CLAIM_QUEUED = f"""
         (SELECT id FROM tasks WHERE status = 'queued' AND agent = ?2 AND {_IN_POOLS} ORDER BY id LIMIT ?3)
     RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
-# Without reading them: a length is in the head of the row.
-_QUEUED_SIZES = "SELECT length(payload) FROM tasks WHERE status = 'queued' LIMIT ?"
-# Of so many tasks, to know whether they are large.
-_MAX_SIZES = 64
 # Its run has ended, and its owner may not know it.
 _UNWANTED = f"EXISTS (SELECT 1 FROM runs WHERE runs.id = tasks.run_id AND runs.status NOT IN ({UNFINISHED}))"  # noqa: S608 - as above
 _CLAIM_DUE = f"""
@@ -132,13 +131,21 @@ _POLL_SOON = """
 
 
 class SqliteTaskWrites(SqliteWrites):
-    __slots__ = ("_changes", "_held", "_next_begin")
+    __slots__ = ("_changes", "_held", "_next_begin", "_payloads")
 
-    def __init__(self, db: apsw.Connection, now: Instant, changes: CacheChanges, held: DeferredTasks) -> None:
+    def __init__(
+        self,
+        db: apsw.Connection,
+        now: Instant,
+        changes: CacheChanges,
+        held: DeferredTasks,
+        payloads: SqlitePayloads,
+    ) -> None:
         # Not by `super().__init__`: every transaction makes one.
         self._db, self._now = db, now
         self._changes = changes
         self._held = held
+        self._payloads = payloads
         # When a task may be claimed that its agent's limits have held back.
         self._next_begin: Instant | None = None
 
@@ -168,24 +175,32 @@ class SqliteTaskWrites(SqliteWrites):
         wanted = None if pools is None else encode(list(pools)).decode()
         due: list[ClaimedTask] = []
         if (first_poll := self._changes.no_poll_before) is not None and first_poll <= self._now:
-            due = [claimed_task(row) for row in rows(self._db, _CLAIM_DUE, (owner, self._now, limit, wanted))]
+            due = await self._claims(rows(self._db, _CLAIM_DUE, (owner, self._now, limit, wanted)))
             self._changes.no_poll_before = self._first_poll()
         room = limit - len(due)
         budget = ClaimBudget(self._db, self._now)
         queued = None if pools is not None else await self._held.claim(owner, room, budget)
         if queued is None:
             await self._held.write_all()
-            sizes = rows(self._db, _QUEUED_SIZES, (min(room, _MAX_SIZES),))
-            queued = await run_statements(
-                lambda: self._claim_queued(owner, room, wanted, budget), sum(size for (size,) in sizes)
-            )
+            queued = budget.take(await self._claims(self._claim_queued(owner, room, wanted, budget)))
         self._next_begin = budget.write()
         return due + queued
 
-    def _claim_queued(
-        self, owner: str, limit: int, wanted: str | None, budget: ClaimBudget
-    ) -> list[ClaimedTask]:
-        claimed: list[ClaimedTask] = []
+    async def _claims(self, found: Iterable[Row]) -> list[ClaimedTask]:
+        """Claims as they were read. Large ones are read and decoded in a thread."""
+        claimed = list(found)
+        if not claimed:
+            return []
+        wanted = pieces_in(row[CLAIM_PAYLOAD] for row in claimed)
+        return await run_statements(lambda: self._claims_now(claimed), sum(wanted.values()))
+
+    def _claims_now(self, found: Sequence[Row]) -> list[ClaimedTask]:
+        wanted = pieces_in(row[CLAIM_PAYLOAD] for row in found)
+        bodies = self._payloads.read_now(wanted) if wanted else {}
+        return [claimed_task(row, bodies) for row in found]
+
+    def _claim_queued(self, owner: str, limit: int, wanted: str | None, budget: ClaimBudget) -> list[Row]:
+        claimed: list[Row] = []
         # An agent that is not registered has no slots; its tasks go on to fail with that reason.
         free = {
             agent: min(limit if most is None else most - busy, budget.left(agent, options))
@@ -197,7 +212,7 @@ class SqliteTaskWrites(SqliteWrites):
             for agent, slots in list(free.items()):
                 most = min(share, slots, limit - len(claimed))
                 taken = list(rows(self._db, _CLAIM_QUEUED, (owner, agent, most, wanted))) if most > 0 else []
-                claimed += budget.take([claimed_task(row) for row in taken])
+                claimed += taken
                 free[agent] = slots - len(taken)
                 if len(taken) < share:
                     del free[agent]
@@ -207,11 +222,11 @@ class SqliteTaskWrites(SqliteWrites):
 
     async def stopping(self, owner: str) -> list[ClaimedTask]:
         self._held.write()
-        return [claimed_task(row) for row in rows(self._db, _CLAIMED, (owner, 1))]
+        return await self._claims(rows(self._db, _CLAIMED, (owner, 1)))
 
     async def held(self, owner: str) -> list[ClaimedTask]:
         self._held.write()
-        return [claimed_task(row) for row in rows(self._db, _CLAIMED, (owner, 0))]
+        return await self._claims(rows(self._db, _CLAIMED, (owner, 0)))
 
     async def stop(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
         self._held.write()
@@ -226,7 +241,7 @@ class SqliteTaskWrites(SqliteWrites):
         was, *columns = row
         if columns[2] == b"":  # a tombstone
             return None
-        claim = claimed_task(columns)
+        (claim,) = self._claims_now([tuple(columns)])
         if was == "queued":
             execute(self._db, _END_QUEUED, (key.task_id, key.attempt))
         elif was == "claimed":
@@ -258,9 +273,9 @@ class SqliteTaskWrites(SqliteWrites):
         del grace
         self._held.write()
         self._changes.no_poll_before = NOT_KNOWN
-        stopped = [claimed_task(row) for row in rows(self._db, _END_STOPPED, (owner,))]
+        stopped = await self._claims(rows(self._db, _END_STOPPED, (owner,)))
         execute(self._db, _ASK_AGAIN, (owner, self._now))
-        in_doubt = [claimed_task(row) for row in rows(self._db, _IN_DOUBT, (owner,))]
+        in_doubt = await self._claims(rows(self._db, _IN_DOUBT, (owner,)))
         execute(self._db, _QUEUE_AGAIN, (owner,))
         return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
 
