@@ -320,9 +320,9 @@ class Settings(BaseSettings):
     max_memory_in_flight: int = Field(
         512 * 1024 * 1024,
         gt=0,
-        description="Memory for large responses of agents, in bytes, until their results are stored. A response "
-        "counts four times, a stream once. Calls wait for it, and their timeouts stand still meanwhile. It applies to "
-        "agents over HTTP.",
+        description="Memory for large inputs and responses of agents, in bytes, until the results are stored. A "
+        "response counts four times, an input twice, a stream once. Calls wait for it, and their timeouts stand still "
+        "meanwhile. While inputs take half of it, no further call begins. Responses count for agents over HTTP.",
     )
     max_run_bytes: int = Field(
         512 * 1024 * 1024,

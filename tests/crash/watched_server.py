@@ -66,7 +66,7 @@ def _watch(loop: asyncio.AbstractEventLoop, thread: int, file: Path) -> None:
 
 
 def _stack(thread: int) -> list[str]:
-    frame = sys._current_frames().get(thread)
+    frame = sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage] - there is no other way
     found = traceback.extract_stack(frame)[-_STACK_DEPTH:]
     return [f"{Path(each.filename).name}:{each.lineno} {each.name}" for each in found]
 

@@ -29,6 +29,7 @@ from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
 from tests.sabotage.rules_by_area.runs.human_tasks import HUMAN_TASKS
 from tests.sabotage.rules_by_area.runs.jobs import JOBS
 from tests.sabotage.rules_by_area.runs.output_schemas import OUTPUT_SCHEMAS
+from tests.sabotage.rules_by_area.runs.payloads import PAYLOADS
 from tests.sabotage.rules_by_area.runs.published_tasks import PUBLISHED_TASKS
 from tests.sabotage.rules_by_area.runs.received_events import RECEIVED_EVENTS
 from tests.sabotage.rules_by_area.runs.run_labels import RUN_LABELS
@@ -58,6 +59,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Received events": RECEIVED_EVENTS,
         "Labels": RUN_LABELS,
         "Bulk operations": JOBS,
+        "Large payloads": PAYLOADS,
         "Output schemas": OUTPUT_SCHEMAS,
         "Choosing the agent": AGENT_CHOICE,
         "Claims and results": CLAIMS,

@@ -75,6 +75,7 @@ class TaskClaimer:
         self._commit_uncertain = False
         self._next_poll: Instant | None = None
         self._more = False
+        self._lacked_memory = False
         self._stopping = stopping
         # A call must not wait for a connection: that would count as the agent's time.
         self._max_calls = max(min(MAX_CALLS, max_connections - _OTHER_CONNECTIONS), max_connections // 2)
@@ -136,7 +137,8 @@ class TaskClaimer:
         is_open = not self._stopping.is_set()
         room = min(MAX_CLAIMS_PER_TURN, self._max_calls - self._calls.in_flight)
         # More calls would only wait behind those that wait for memory, with their inputs in it.
-        may_claim = is_open and room > 0 and self._calls.has_memory
+        self._lacked_memory = not self._calls.has_memory
+        may_claim = is_open and room > 0 and not self._lacked_memory
         self._claimed = await tx.tasks.claim(self._owner, room, self._pools) if may_claim else []
         self._more = self._more or len(self._claimed) == MAX_CLAIMS_PER_TURN
         if self._commit_uncertain and is_open and self._heartbeat is not None:
@@ -176,7 +178,10 @@ class TaskClaimer:
         self._to_cancel = []
 
     def next_wake(self) -> Instant | None:
-        return _NOW if self._more else self._next_poll
+        # The memory that was missing was given back when this turn was committed.
+        if self._more or (self._lacked_memory and self._calls.has_memory):
+            return _NOW
+        return self._next_poll
 
 
 def _result_without_call(claim: ClaimedTask, status: Ending, at: Instant) -> AgentResult:

@@ -155,7 +155,9 @@ class Metrics:
         )
         self.calls_in_flight = Gauge("trunkline_calls_in_flight", "Agent calls in progress", registry=r)
         self.answer_memory = Gauge(
-            "trunkline_answer_memory_bytes", "Memory taken by large answers of agents in flight", registry=r
+            "trunkline_answer_memory_bytes",
+            "Memory taken by large inputs and answers of agents in flight",
+            registry=r,
         )
         self.turn_seconds = HistogramFamily(
             "trunkline_commit_duration_seconds",

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from tests.scenarios.hostile.agents import LOOPBACK, ConnectionScript, RawAgent, running
 
-from trunkline.jsontypes import JsonObject
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.stores.port.transfer import PAYLOADS
+from trunkline.stores.sqlite import open_sqlite
 from trunkline.testing import ScriptedAgent, running_system, simple_success
-from trunkline.transports.answer_memory import CALL_MEMORY, COPIES, CallMemory, MemoryBudget
+from trunkline.testing.agents import Call
+from trunkline.transports.answer_memory import CALL_MEMORY, COPIES, INPUT_COPIES, CallMemory, MemoryBudget
 from trunkline.transports.https import HttpTransport
 
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
@@ -94,3 +97,81 @@ async def test_many_large_answers_at_once_fail_no_run(tmp_path: Path) -> None:
         assert {str(run["status"]) for run in ended} == {"COMPLETED"}
         # Given back by every one of them.
         assert await system.metric("trunkline_answer_memory_bytes") == 0
+
+
+async def queued_tasks(data: Path) -> int:
+    async with open_sqlite(data / "trunkline.db", allow_in_use=True) as store:
+        return (await store.backlog.count()).queued_tasks
+
+
+async def stored_pieces(data: Path) -> list[int]:
+    """The sizes of large payloads as they are stored."""
+    async with open_sqlite(data / "trunkline.db", allow_in_use=True) as store, store.transaction() as tx:
+        rows = [row async for batch in tx.transfer.dump(PAYLOADS) for row in batch]
+    return [len(row[1]) for row in rows if isinstance(row[1], bytes)]
+
+
+async def test_a_call_with_a_large_input_begins_when_the_one_before_it_has_ended(tmp_path: Path) -> None:
+    may_answer = asyncio.Event()
+
+    async def slow(call: Call) -> Json:
+        await may_answer.wait()
+        return simple_success("ok")(call)
+
+    async with (
+        ScriptedAgent(slow) as agent,
+        # The input of one call takes half of it.
+        running_system(tmp_path, max_memory_in_flight=2 * INPUT_COPIES * SIZE) as system,
+    ):
+        await system.register("Large", agent.url, protocol="simple-a2a")
+        await system.save({"name": "one", "steps": {"only": {"agent": "Large", "input": "${ input }"}}})
+        async with asyncio.timeout(AMPLE):
+            runs = [await system.start("one", {"text": "x" * SIZE})]
+            await agent.called()
+            runs.append(await system.start("one", {"text": "y" * SIZE}))
+            while await queued_tasks(tmp_path) == 0:
+                await asyncio.sleep(0.01)
+            assert len(agent.calls) == 1
+            taken = await system.metric("trunkline_answer_memory_bytes")
+            assert taken is not None
+            assert taken > INPUT_COPIES * SIZE
+            may_answer.set()
+            ended = [await system.wait_for(run_id) for run_id in runs]
+        assert {str(run["status"]) for run in ended} == {"COMPLETED"}
+        assert await system.metric("trunkline_answer_memory_bytes") == 0
+
+
+async def test_an_answer_that_every_item_of_a_loop_reads_is_stored_once(tmp_path: Path) -> None:
+    items = 60
+    given: list[str] = []
+
+    def note(call: Call) -> Json:
+        data = call.body["input"]
+        assert isinstance(data, dict)
+        given.append(str(data["text"]))
+        return simple_success({"text": "done"})(call)
+
+    async with (
+        ScriptedAgent(simple_success({"text": "x" * SIZE})) as reader,
+        ScriptedAgent(note) as agent,
+        running_system(tmp_path) as system,
+    ):
+        await system.register("Reader", reader.url, protocol="simple-a2a")
+        await system.register("Each", agent.url, protocol="simple-a2a")
+        text = "${ steps.read.output.text }"
+        each: JsonObject = {
+            "agent": "Each",
+            "needs": ["read"],
+            "for_each": list(range(items)),
+            "input": {"text": text, "item": "${ item }"},
+        }
+        steps: JsonObject = {"read": {"agent": "Reader"}, "each": each}
+        await system.save({"name": "loop", "steps": steps, "output": text})
+        async with asyncio.timeout(AMPLE):
+            run = await system.wait_for(await system.start("loop"))
+        assert run["status"] == "COMPLETED", run["error"]
+        assert run["output"] == "x" * SIZE
+        assert given == ["x" * SIZE] * items
+        # Once, and not with each of the sixty steps and tasks.
+        assert await stored_pieces(tmp_path) == [SIZE + 2]
+        assert (tmp_path / "trunkline.db").stat().st_size < 12 * SIZE

@@ -29,6 +29,7 @@ TABLES = {
     "schemas",
     "jobs",
     "queued_starts", "start_rates", "listed_tasks", "task_comments",
+    "payloads", "payload_uses",
 }  # fmt: skip
 
 
@@ -190,6 +191,22 @@ def test_a_database_of_a_newer_program_is_left_alone(database: apsw.Connection) 
 
     assert schema(database) == before
     assert current_revision(database) == "9999"
+
+
+def test_a_downgrade_is_refused_while_there_are_payloads_that_the_old_program_cannot_read(
+    database: apsw.Connection,
+) -> None:
+    upgrade(database)
+    execute(database, "INSERT INTO payload_uses(run_id, digest, size) VALUES ('1', x'00', 5)")
+    before = schema(database)
+
+    with pytest.raises(ConfigurationError, match="older versions cannot read, such as large payloads"):
+        downgrade(database, "0029")
+
+    assert schema(database) == before
+    execute(database, "DELETE FROM payload_uses")
+    downgrade(database, "0029")
+    assert current_revision(database) == "0029"
 
 
 def test_a_database_of_another_program_is_left_alone(database: apsw.Connection) -> None:

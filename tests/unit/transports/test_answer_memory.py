@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from trunkline.transports.answer_memory import CallMemory, MemoryBudget
+from trunkline.transports.answer_memory import FREE_BYTES, INPUT_COPIES, CallMemory, MemoryBudget
 
 pytestmark = pytest.mark.anyio
 
@@ -66,3 +66,26 @@ async def test_a_call_that_is_cancelled_while_it_waits_takes_nothing(is_granted:
     first.release()
     assert budget.taken_bytes == 0
     await third.take(100)
+
+
+async def test_inputs_leave_the_rest_to_answers_and_one_answer_always_fits() -> None:
+    budget = MemoryBudget(1_000_000)
+    first = CallMemory(budget, input_bytes=200_000)
+    assert budget.taken_bytes == INPUT_COPIES * 200_000
+    assert budget.has_room
+    second, third = CallMemory(budget, input_bytes=100_000), CallMemory(budget, input_bytes=FREE_BYTES)
+    # Half of it: no call begins before one has ended.
+    assert not budget.has_room
+    await first.take(900_000)
+    waiting = asyncio.create_task(second.take(300_000))
+    await begun(waiting, budget)
+    assert not waiting.done()
+    first.release()
+    await waiting
+    assert budget.taken_bytes == INPUT_COPIES * 100_000 + 300_000
+    await third.take(100_000)
+    for call in (second, third):
+        call.release()
+        call.release()
+    assert budget.taken_bytes == 0
+    assert budget.has_room

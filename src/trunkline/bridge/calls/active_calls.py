@@ -66,7 +66,7 @@ class ActiveCalls:
 
     @property
     def has_memory(self) -> bool:
-        """False while calls wait for the memory that their answers need."""
+        """False while calls wait for the memory that their answers need, or their inputs take much of it."""
         return self._budget.has_room
 
     def has(self, key: TaskKey) -> bool:
@@ -79,11 +79,12 @@ class ActiveCalls:
 
     def start(self, claim: ClaimedTask) -> None:
         self._idle.clear()
-        task = asyncio.get_running_loop().create_task(self._call(claim))
+        # Counted now: the next claim may come before the call begins.
+        memory = CallMemory(self._budget, claim.payload_bytes)
+        task = asyncio.get_running_loop().create_task(self._call(claim, memory))
         self._tasks[claim.key] = task
 
-    async def _call(self, claim: ClaimedTask) -> None:
-        memory = CallMemory(self._budget)
+    async def _call(self, claim: ClaimedTask, memory: CallMemory) -> None:
         # Of this asyncio task alone.
         CALL_MEMORY.set(memory)
         result: CallResult | None = None

@@ -92,6 +92,14 @@ class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
+def holds_newer_data(reason: str) -> ConfigurationError:
+    """A downgrade would make the database unreadable: a check of its revision has failed."""
+    return ConfigurationError(
+        f"The database has data that older versions cannot read, such as large payloads: {reason}.",
+        fix="Keep this version, or delete the runs that have large inputs and outputs first.",
+    )
+
+
 def new_schema_file(dialect: SqlDialect) -> Path:
     """The file with the statements for an empty database, without BEGIN and COMMIT."""
     return Path(__file__).with_name(f"new_{dialect}.sql")

@@ -1124,5 +1124,9 @@ CREATE TABLE payload_uses (
 
 CREATE INDEX ix_payload_uses_digest ON payload_uses (digest);
 
+ALTER TABLE processes ADD COLUMN reads_pieces SMALLINT;
+
+COMMENT ON COLUMN processes.reads_pieces IS 'NULL: of the revision before';
+
 UPDATE alembic_version SET version_num='0030' WHERE alembic_version.version_num = '0029';
 

@@ -856,5 +856,7 @@ CREATE TABLE payload_uses (
 
 CREATE INDEX ix_payload_uses_digest ON payload_uses (digest);
 
+ALTER TABLE processes ADD COLUMN reads_pieces SMALLINT;
+
 UPDATE alembic_version SET version_num='0030' WHERE alembic_version.version_num = '0029';
 

@@ -21,7 +21,7 @@ from trunkline.stores.postgres.database import migrate
 from trunkline.stores.postgres.database.clock import DatabaseClock, ProvidedClock
 from trunkline.stores.postgres.database.connection import ConnectionPool
 from trunkline.stores.postgres.database.errors import place_of
-from trunkline.stores.postgres.database.payloads import PostgresPayloadReads
+from trunkline.stores.postgres.database.payloads import PieceGate, PostgresPayloadReads
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.notifications import NotificationSender, listening
 from trunkline.stores.postgres.tables.agents.activity import PostgresActivityReads
@@ -73,7 +73,7 @@ class PostgresStore:
         self.comparisons = PostgresComparisonReads(pool, now)
         self.activity = PostgresActivityReads(pool, now)
         self.workflows = PostgresWorkflowReads(pool, now)
-        self._pieces = PieceCache()
+        self._pieces, self._gate = PieceCache(), PieceGate()
         self.runs = PostgresRunReads(pool, now, PostgresPayloadReads(pool, self._pieces))
         self.published_tasks = PostgresPublishedTaskReads(pool, now)
         self.received_events = PostgresReceivedEventReads(pool, now)
@@ -99,7 +99,7 @@ class PostgresStore:
         async with self._pool.writer() as db:
             await db.command(_BEGIN if durable else _BEGIN_WITHOUT_FLUSH)
             try:
-                tx = PostgresTransaction(db, await self._clock.now(db), self._pieces)
+                tx = PostgresTransaction(db, await self._clock.now(db), self._pieces, self._gate)
                 yield tx
                 await tx.write_held()
                 await _commit(db)

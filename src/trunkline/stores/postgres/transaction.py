@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from trunkline.clock import Instant
 from trunkline.stores.payloads import PieceCache
 from trunkline.stores.port.messaging import Notification
-from trunkline.stores.postgres.database.payloads import PostgresPayloads
+from trunkline.stores.postgres.database.payloads import PieceGate, PostgresPayloads
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.tables.agents.activity import PostgresActivityWrites
 from trunkline.stores.postgres.tables.agents.agent_events import (
@@ -50,13 +50,13 @@ from trunkline.stores.postgres.tables.workflows import PostgresWorkflowWrites
 
 
 class PostgresTransaction:
-    def __init__(self, db: Session, now: Instant, pieces: PieceCache) -> None:
+    def __init__(self, db: Session, now: Instant, pieces: PieceCache, gate: PieceGate) -> None:
         self._db = db
         self.now = now
         # Sent when it has committed.
         self.notifications: list[Notification] = []
         self._deferred = deferred = DeferredWrites(db)
-        payloads = PostgresPayloads(db, pieces)
+        payloads = PostgresPayloads(db, pieces, gate)
         self.input_queue = PostgresInputQueue(db)
         self.runs = PostgresRunWrites(db, now, self.input_queue, deferred, payloads)
         self.timers = PostgresTimerWrites(db, now, self.input_queue)

@@ -24,7 +24,7 @@ AGENT_LIMITS: Sequence[Rule] = (
         name="rate-tokens-kept-postgres",
         breaks="An agent is called faster than its rate limit.",
         symbol="trunkline.stores.postgres.tables.task_claims:PostgresTaskClaims.claim",
-        change=Change("argument", 24, of=27, becomes="{}"),
+        change=Change("argument", 23, of=26, becomes="{}"),
         caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_over_all_bridges[postgres]",),
     ),
     Rule(

@@ -99,7 +99,7 @@ DELIVERY: Sequence[Rule] = (
         name="stop-claims-nothing",
         breaks="A bridge that is shutting down starts calls that it has to abandon.",
         symbol="trunkline.bridge.task_claimer:TaskClaimer.work",
-        change=Change("assigned value", 3, of=10, becomes="True"),
+        change=Change("assigned value", 3, of=11, becomes="True"),
         caught_by=(f"{_WORKER}::test_a_bridge_that_is_to_stop_claims_nothing_more",),
     ),
     Rule(

@@ -1,7 +1,8 @@
 """
 Large payloads, which are stored once.
 
-Only adds. Going back is refused while there are any: the program of the revision before cannot read them.
+Only adds. While processes of the revision before are alive, none are stored, because those cannot read them. So going
+back is refused while there are any.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ def upgrade() -> None:
         sa.Column("size", sa.BigInteger(), nullable=False),
     )
     op.create_index("ix_payload_uses_digest", "payload_uses", ["digest"])
+    op.add_column(
+        "processes", sa.Column("reads_pieces", sa.SmallInteger(), comment="NULL: of the revision before")
+    )
 
 
 def downgrade() -> None:
@@ -41,3 +45,4 @@ def downgrade() -> None:
     op.drop_table("no_payloads_are_left")
     op.drop_table("payload_uses")
     op.drop_table("payloads")
+    op.drop_column("processes", "reads_pieces")

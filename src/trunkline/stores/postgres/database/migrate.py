@@ -20,6 +20,7 @@ from trunkline.stores.migrations import (
     REVISIONS,
     SchemaState,
     downgrade_statements,
+    holds_newer_data,
     upgrade_statements,
 )
 from trunkline.stores.postgres.database.connection import connect
@@ -88,6 +89,8 @@ async def _change(db: Session, start: str | None, script: str) -> None:
 async def _run(db: Session, script: str) -> None:
     try:
         await db.command(script)
+    except asyncpg.CheckViolationError as exc:
+        raise holds_newer_data(str(exc)) from exc
     except asyncpg.SyntaxOrAccessError as exc:
         raise ConfigurationError(
             f"Cannot change the schema of the database at {db.place}: {exc}",

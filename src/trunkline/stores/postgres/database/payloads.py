@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from time import monotonic
 
 from trunkline.stores.payloads import (
     MARK,
+    MAX_IN_ROW_BYTES,
     MAX_UNUSED_BYTES,
     Piece,
     PieceCache,
@@ -48,6 +50,13 @@ _DELETE_UNUSED = """
     DELETE FROM payloads WHERE digest = ANY($1::bytea[])
         AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload_uses.digest = payloads.digest)
 """
+# Of the revision before, and alive a minute ago.
+_OLD_PROCESS = """
+    SELECT 1 FROM processes WHERE reads_pieces IS NULL
+        AND until > extract(epoch FROM clock_timestamp() - interval '1 minute') * 1000000
+    LIMIT 1
+"""
+_ASK_AGAIN_SECONDS = 10.0
 _MARKED = f"'\\x{MARK.hex()}'::bytea"
 
 
@@ -71,11 +80,26 @@ _LISTS = f"""
 class PostgresPayloads:
     """Over the session of one transaction. `cache` is that of the process."""
 
-    __slots__ = ("_cache", "_db")
+    __slots__ = ("_cache", "_db", "_gate")
 
-    def __init__(self, db: Session, cache: PieceCache) -> None:
+    def __init__(self, db: Session, cache: PieceCache, gate: PieceGate) -> None:
         self._db = db
         self._cache = cache
+        self._gate = gate
+
+    async def split(self, rows: Sequence[tuple[Value, ...]], places: Sequence[int]) -> SplitRows:
+        """As `split_rows`; in a thread where that takes long. Nothing is split while the gate is closed."""
+        size_bytes = 0
+        for row in rows:
+            for place in places:
+                value = row[place]
+                if isinstance(value, bytes) and len(value) > MAX_IN_ROW_BYTES:
+                    size_bytes += len(value)
+        if not size_bytes or not await self._gate.is_open(self._db):
+            return rows, {}
+        if size_bytes > _LARGE_BYTES:
+            return await asyncio.to_thread(split_rows, rows, places)
+        return split_rows(rows, places)
 
     async def put(self, written: Iterable[tuple[str, Sequence[Piece]]]) -> None:
         """Stores the pieces of rows that were written, each with its run."""
@@ -130,12 +154,22 @@ class PostgresPayloadReads:
             return await _read(db, wanted, self._cache)
 
 
-async def split_in_thread(rows: Sequence[tuple[Value, ...]], places: Sequence[int]) -> SplitRows:
-    """As `split_rows`; in a thread where that takes long."""
-    size_bytes = sum(len(value) for row in rows for place in places if isinstance(value := row[place], bytes))
-    if size_bytes > _LARGE_BYTES:
-        return await asyncio.to_thread(split_rows, rows, places)
-    return split_rows(rows, places)
+class PieceGate:
+    """
+    Whether values may be split. Processes of the revision before cannot read them, and go on during an upgrade.
+
+    Later none of them can start: the database is newer than they are.
+    """
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._asked_at = -_ASK_AGAIN_SECONDS
+
+    async def is_open(self, db: Session) -> bool:
+        if not self._is_open and monotonic() >= self._asked_at + _ASK_AGAIN_SECONDS:
+            self._asked_at = monotonic()
+            self._is_open = await db.first(_OLD_PROCESS) is None
+        return self._is_open
 
 
 async def _read(db: Session, wanted: Mapping[bytes, int], cache: PieceCache) -> dict[bytes, bytes]:

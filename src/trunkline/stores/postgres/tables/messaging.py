@@ -11,7 +11,7 @@ from trunkline.messages import Dispatch, OutgoingMessage, TaskKey
 from trunkline.stores.payloads import joined, pieces_in
 from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord, OutboxBatch
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
-from trunkline.stores.postgres.database.payloads import PostgresPayloads, split_in_thread
+from trunkline.stores.postgres.database.payloads import PostgresPayloads
 from trunkline.stores.postgres.database.session import Session, Value, columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, escaped, restored_row
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
@@ -130,7 +130,7 @@ class PostgresDispatchWrites(_DeferringWrites):
     async def put(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None:
         pause, due = microseconds(resend_after), after(self._now, resend_after)
         values = [dispatch_values(each, pause, due) for each in dispatches]
-        rows, pieces = await split_in_thread(values, DISPATCH_PAYLOADS)
+        rows, pieces = await self._payloads.split(values, DISPATCH_PAYLOADS)
         # The tasks belong to runs of this transaction.
         await self._payloads.put((str(rows[number][2]), pieces[number]) for number in pieces)
         stored = [

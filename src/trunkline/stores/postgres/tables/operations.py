@@ -45,8 +45,8 @@ _DELETE_ENTRIES = """
         SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))
 """
 _HEARTBEAT = """
-    INSERT INTO processes(id, name, roles, pool, version, started_at, seen_at, until)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    INSERT INTO processes(id, name, roles, pool, version, started_at, seen_at, until, reads_pieces)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)
     ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, until = excluded.until
 """
 # Two transactions that delete the same one do not wait for one another.

@@ -27,7 +27,6 @@ from trunkline.stores.postgres.database.group_base import PostgresReads, Postgre
 from trunkline.stores.postgres.database.payloads import (
     PostgresPayloadReads,
     PostgresPayloads,
-    split_in_thread,
 )
 from trunkline.stores.postgres.database.session import Session, columns
 from trunkline.stores.postgres.database.text_encoding import as_uuid, restored, restored_row
@@ -271,7 +270,7 @@ class PostgresRunWrites(PostgresWrites):
             return []
         # In one order everywhere: two processes with the same keys do not wait for one another.
         ordered = sorted(new_runs, key=lambda run: (run.workflow_id, run.idempotency_key or ""))
-        rows, pieces = await split_in_thread([new_run_values(run) for run in ordered], (4,))
+        rows, pieces = await self._payloads.split([new_run_values(run) for run in ordered], (4,))
         inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 22))}
         written = [(ordered[number].id, pieces[number]) for number in pieces]
         await self._payloads.put(each for each in written if each[0] in inserted)

@@ -9,7 +9,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.messages import TaskKey
 from trunkline.stores.port.tasks import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskStatus
-from trunkline.stores.postgres.database.payloads import PostgresPayloads, split_in_thread
+from trunkline.stores.postgres.database.payloads import PostgresPayloads
 from trunkline.stores.postgres.database.session import Session, columns
 from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
@@ -116,7 +116,7 @@ class PostgresTaskWrites(PostgresTaskClaims):
         if not ordered:
             return []
         values = [task_rows.queued_task_values(item) for item in ordered]
-        rows, pieces = await split_in_thread(values, task_rows.TASK_PAYLOADS)
+        rows, pieces = await self._payloads.split(values, task_rows.TASK_PAYLOADS)
         inserted = {key_of(row) for row in await self._db.rows(_PUT, *columns(rows, 7))}
         written = [number for number in pieces if task_rows.key_of(ordered[number]) in inserted]
         await self._payloads.put((ordered[number].task.run_id, pieces[number]) for number in written)

@@ -8,7 +8,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.stores.payloads import MAX_IN_ROW_BYTES
 from trunkline.stores.port.runs import Transition
-from trunkline.stores.postgres.database.payloads import PostgresPayloads, split_in_thread
+from trunkline.stores.postgres.database.payloads import PostgresPayloads
 from trunkline.stores.postgres.database.session import Session, StatementPart, columns, combined
 from trunkline.stores.rows import Value
 from trunkline.stores.rows.published_tasks import task_change_values
@@ -90,8 +90,8 @@ async def write_transitions(
         return set()
     # In one order everywhere: two processes that hold the same runs do not wait for one another.
     ordered = sorted(transitions, key=lambda transition: transition.state.id)
-    runs, run_pieces = await split_in_thread([transition_values(transition) for transition in ordered], (5,))
-    steps, step_pieces = await split_in_thread(
+    runs, run_pieces = await payloads.split([transition_values(transition) for transition in ordered], (5,))
+    steps, step_pieces = await payloads.split(
         [
             step_values(each.state.id, step, each.state.workflow.definition.name)
             for each in ordered

@@ -13,7 +13,14 @@ from pathlib import Path
 import apsw
 
 from trunkline.errors import ConfigurationError
-from trunkline.stores.migrations import BASE, HEAD, REVISIONS, downgrade_statements, upgrade_statements
+from trunkline.stores.migrations import (
+    BASE,
+    HEAD,
+    REVISIONS,
+    downgrade_statements,
+    holds_newer_data,
+    upgrade_statements,
+)
 from trunkline.stores.sqlite.database.connection import (
     connect,
     make_file,
@@ -97,6 +104,8 @@ def _known_revision(connection: apsw.Connection) -> str | None:
 def _run(connection: apsw.Connection, script: str) -> None:
     try:
         execute(connection, script)
+    except apsw.ConstraintError as exc:
+        raise holds_newer_data(str(exc)) from exc
     except apsw.SQLError as exc:
         raise ConfigurationError(
             f"Cannot change the database schema: {exc}",
