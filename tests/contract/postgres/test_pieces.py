@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Any
+from typing import Protocol, cast
 
 import asyncpg
 import pytest
@@ -15,6 +15,11 @@ from trunkline.stores.port.operations import Process
 from trunkline.stores.postgres import open_postgres
 
 pytestmark = pytest.mark.anyio
+
+
+class _Connection(Protocol):
+    async def execute(self, query: str) -> str: ...
+    async def close(self) -> None: ...
 
 
 async def test_a_deletion_waits_for_another_one_that_uses_the_same_piece(postgres_url: str) -> None:
@@ -44,7 +49,7 @@ async def test_nothing_is_split_while_an_old_process_is_alive(postgres_url: str)
     async with open_postgres(postgres_url) as store:
         async with store.transaction() as tx:
             await tx.processes.heartbeat(process, timedelta(hours=1), timedelta(days=1))
-        connection: Any = await asyncpg.connect(postgres_url)  # pyright: ignore[reportUnknownMemberType] - untyped
+        connection = cast("_Connection", await asyncpg.connect(postgres_url))  # pyright: ignore[reportUnknownMemberType] - untyped
         # As the program of the revision before writes it.
         await connection.execute("UPDATE processes SET reads_pieces = NULL")
         await insert(store, new_run(1))
