@@ -117,12 +117,14 @@ export function TriggerEditor({
 function Findings({ error }: { error: Error }) {
   if (!(error instanceof Problem) || error.errors.length === 0) return <ProblemPanel error={error} />;
   return (
-    <List size="sm" role="status" icon={<CircleX size={16} color="var(--status-failed)" aria-hidden />}>
-      {error.errors.map((finding, place) => (
-        <List.Item key={place}>
-          <Code>{finding.path}</Code> {finding.message}
-        </List.Item>
-      ))}
-    </List>
+    <div role="status">
+      <List size="sm" icon={<CircleX size={16} color="var(--status-failed)" aria-hidden />}>
+        {error.errors.map((finding, place) => (
+          <List.Item key={place}>
+            <Code>{finding.path}</Code> {finding.message}
+          </List.Item>
+        ))}
+      </List>
+    </div>
   );
 }
