@@ -433,8 +433,9 @@ async def test_large_bodies_wait_for_memory(
     receiver.open.clear()
     async with sending(store, source, clock, max_body_memory=250_000) as sender:
         await receiver.got(2)
-        while sender.memory.has_room:
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(20):
+            while sender.memory.has_room:
+                await asyncio.sleep(0.01)
         assert sender.memory.taken_bytes == 200_000
         receiver.open.set()
         assert await receiver.got(5) == [body] * 5
