@@ -73,7 +73,7 @@ def _all_parts() -> Iterator[Part]:
         )
     yield Part(
         "attacks",
-        "tests/crash/test_attacks.py",
+        "tests/crash/test_attacks.py tests/crash/test_strangers.py",
         {
             "ANSWERS": 100,
             "ANSWER_MEGABYTES": 15,
