@@ -73,7 +73,7 @@ def test_a_subscription_is_created_and_tested_and_its_deliveries_are_sent_again(
     expect(page).to_have_url(re.compile("/subscriptions/mine$"))
     expect(page.get_by_test_id("no-deliveries")).to_be_visible()
     page.get_by_test_id("test-delivery").click()
-    expect(page.get_by_test_id("toast")).to_contain_text("HTTP 500")
+    expect(page.get_by_test_id("toast").filter(has_text="HTTP 500")).to_be_visible()
     expect(page.get_by_test_id("delivery-status")).to_have_text("Failed")
     page.get_by_test_id("edit").click()
     expect(page.get_by_label("A run completed")).to_be_checked()
