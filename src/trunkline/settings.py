@@ -330,6 +330,11 @@ class Settings(BaseSettings):
         description="Maximum size of a run's input and of the inputs and outputs of its steps together, in bytes. "
         "A run with more fails with run_too_large.",
     )
+    cache_max_bytes: int = Field(
+        256 * 1024 * 1024,
+        gt=0,
+        description="Maximum size of the cache of outputs of steps, in bytes. What expires first is deleted first.",
+    )
     process_header: bool = Field(
         False,
         description="Send the header X-Trunkline-Process, with the host name and the process id of the caller, to "

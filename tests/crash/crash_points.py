@@ -78,6 +78,8 @@ SUBSCRIPTION_POINTS = (
 EVENT_POINTS = ("received_events.put", "received_events.await_events", "received_events.stop_awaiting")
 # A task for people is in their inboxes, and they comment on it.
 HUMAN_TASK_POINTS = ("human_tasks.list", "human_tasks.unlist", "human_tasks.comment")
+# An output is looked up, and kept for other steps.
+CACHE_POINTS = ("output_cache.claim", "output_cache.keep")
 STOP_POINTS = ("tasks.stop",)
 # Only where an agent has a breaker.
 BREAKER_POINTS = ("agents.record_calls",)
@@ -103,6 +105,7 @@ _WATCHED = frozenset(
         *JOB_POINTS,
         *EVENT_POINTS,
         *HUMAN_TASK_POINTS,
+        *CACHE_POINTS,
         *STOP_POINTS,
         *BREAKER_POINTS,
         "tasks.reclaim",
@@ -115,7 +118,14 @@ _WRITING = _WATCHED - {"input_queue.claim_runs", "triggers.claim_due", "tasks.re
 # Whose transaction it is, by what is done in it.
 _ACTORS = {
     **dict.fromkeys(
-        ("runs.insert", "input_queue.put", "runs.write_transitions", "timers.fire_due", *EVENT_POINTS),
+        (
+            "runs.insert",
+            "input_queue.put",
+            "runs.write_transitions",
+            "timers.fire_due",
+            *EVENT_POINTS,
+            *CACHE_POINTS,
+        ),
         "executor",
     ),
     **dict.fromkeys(("tasks.put", "tasks.claim", "tasks.write_answers", "tasks.stop"), "bridge"),

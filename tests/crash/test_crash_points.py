@@ -14,6 +14,7 @@ from tests.crash.client import TrunklineClient
 from tests.crash.crash_points import (
     AGENT_POINTS,
     BREAKER_POINTS,
+    CACHE_POINTS,
     EDGE_POINTS,
     EVENT_POINTS,
     HUMAN_TASK_POINTS,
@@ -44,6 +45,8 @@ ASKING_PEOPLE = {"approved", "approved_inside"}
 REPAIRED = {"repaired"}
 # Those that choose their agent, and another one.
 CHOOSING = {"failed_over", "hedged"}
+# Those that wait for the output of an equal step.
+SHARING = {"cached"}
 FAILING = {"retry"}
 STREAMED = {"streamed"}
 STOPPED = {"cancel_call", "cancel_remote"}
@@ -82,6 +85,8 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
         asking = ("input_queue.put", *TIMER_POINTS, *HUMAN_TASK_POINTS)
         yield from ((kind, point) for point in asking if kind.name in ASKING_PEOPLE)
         yield from ((kind, point) for point in ("input_queue.put",) if kind.name in CHOOSING)
+        sharing = (*points, "input_queue.put", *AGENT_POINTS, *CACHE_POINTS)
+        yield from ((kind, point) for point in sharing if kind.name in SHARING)
         begins = ("commit.before", "commit.after", "runs.insert", "input_queue.put")
         yield from ((kind, point) for point in begins if kind.name in BEGINNING)
     for kind in KINDS:

@@ -338,6 +338,12 @@ _HEDGED = """
     input: {text: "${ input.key }"}
   after: {agent: plain, input: {text: "${ steps.hurry.output.text }"}}
 """
+# Both do the same: one of them makes the call, the other waits for its output.
+_CACHED = """
+  one: {agent: plain, cache: {key: "${ input.key }"}, input: {text: "${ input.key }"}}
+  two: {agent: plain, cache: {key: "${ input.key }"}, input: {text: "${ input.key }"}}
+  after: {agent: rpc, needs: [one], input: {text: "${ steps.two.output.text }"}}
+"""
 _RACE = """
   quick: {agent: plain, input: {text: "${ input.key }"}}
   hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
@@ -534,6 +540,13 @@ MORE_KINDS = (
     WorkflowKind(
         name="failed_over",
         steps=_FAILED_OVER,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("rpc(plain(KEY))"),
+    ),
+    WorkflowKind(
+        name="cached",
+        steps=_CACHED,
         output="steps.after.output.text",
         react=_watch,
         ends=_completed("rpc(plain(KEY))"),

@@ -28,6 +28,7 @@ from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
 from tests.sabotage.rules_by_area.runs.human_tasks import HUMAN_TASKS
 from tests.sabotage.rules_by_area.runs.jobs import JOBS
+from tests.sabotage.rules_by_area.runs.output_cache import OUTPUT_CACHE
 from tests.sabotage.rules_by_area.runs.output_schemas import OUTPUT_SCHEMAS
 from tests.sabotage.rules_by_area.runs.payloads import PAYLOADS
 from tests.sabotage.rules_by_area.runs.published_tasks import PUBLISHED_TASKS
@@ -62,6 +63,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Large payloads": PAYLOADS,
         "Output schemas": OUTPUT_SCHEMAS,
         "Choosing the agent": AGENT_CHOICE,
+        "Cached outputs": OUTPUT_CACHE,
         "Claims and results": CLAIMS,
         "Agent limits": AGENT_LIMITS,
         "Messages can be lost, doubled and late": MESSAGING,

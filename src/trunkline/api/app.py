@@ -31,7 +31,7 @@ from trunkline.api.routes.run_logs import run_log_operations
 from trunkline.api.routes.runs import run_operations
 from trunkline.api.routes.schemas import schema_operations
 from trunkline.api.routes.secrets import secret_operations
-from trunkline.api.routes.system import probe_operations, system_operations
+from trunkline.api.routes.system import cache_operations, probe_operations, system_operations
 from trunkline.api.routes.workflows import workflow_operations
 from trunkline.api.routing import OperationRouter
 from trunkline.api.services import HealthReport, Probes, RequestLimits, Services
@@ -67,6 +67,7 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
         *subscription_operations(services),
         *secret_operations(services),
         *schema_operations(services),
+        *cache_operations(services),
         *key_operations(services),
         *inbox_operations(services),
         *answer_operations(services),

@@ -71,6 +71,9 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/schemas/{schema}": "viewer",
     "PUT /api/v1/schemas/{schema}": "admin",
     "DELETE /api/v1/schemas/{schema}": "admin",
+    # cache
+    "GET /api/v1/cache": "viewer",
+    "DELETE /api/v1/cache": "operator",
     # triggers
     "POST /api/v1/triggers": "admin",
     "GET /api/v1/triggers": "viewer",

@@ -22,7 +22,7 @@ from trunkline.services.messaging.dead_letters import DeadLetters
 from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
 from trunkline.services.operations.audit_log import AuditLog
-from trunkline.services.operations.system_status import SystemMonitor
+from trunkline.services.operations.system_status import CachedOutputs, SystemMonitor
 from trunkline.services.people.answer_links import AnswerLinks
 from trunkline.services.people.answers import HumanTaskAnswers
 from trunkline.services.people.claims import TaskClaims
@@ -109,6 +109,7 @@ class Services(Probes):
     api_keys: ApiKeys
     workflows: Workflows
     schemas: Schemas
+    cached_outputs: CachedOutputs
     runs: Runs
     run_queries: RunQueries
     run_labels: RunLabels

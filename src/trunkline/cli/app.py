@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "events": ("events:app", "Send events to steps that wait for them, and list events."),
     "workflows": ("workflows:app", "Save, validate and show workflows."),
     "schemas": ("schemas:app", "Save, list, show and delete JSON Schemas for outputs of steps."),
+    "cache": ("deployment.cache:app", "Show and clear the cache of outputs of steps."),
     "triggers": ("triggers:app", "Save, show, pause and fire triggers, which start runs automatically."),
     "subscriptions": (
         "subscriptions:app",

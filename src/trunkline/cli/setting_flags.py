@@ -112,6 +112,8 @@ class SettingFlags:
         Memory for large responses of agents, in bytes, until their results are stored.
     max_run_bytes
         Maximum size of a run's input and of the inputs and outputs of its steps together, in bytes.
+    cache_max_bytes
+        Maximum size of the cache of outputs of steps, in bytes.
     process_header
         Send the name of the calling process to agents in the header X-Trunkline-Process.
     stdio_commands
@@ -192,6 +194,7 @@ class SettingFlags:
     max_answer_bytes: int | None = None
     max_memory_in_flight: int | None = None
     max_run_bytes: int | None = None
+    cache_max_bytes: int | None = None
     process_header: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     stdio_commands: str | None = None
     profiles: Folder = None

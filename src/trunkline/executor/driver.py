@@ -17,6 +17,7 @@ from trunkline.executor.candidate_lookup import CandidateLookup
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.event_triggers import EventTriggers
 from trunkline.executor.input_sources import Timers
+from trunkline.executor.output_cache import OutputCache
 from trunkline.executor.run_changes import report_turns
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
@@ -27,9 +28,12 @@ from trunkline.machine.decide import abandon, decide
 from trunkline.machine.effects import (
     AwaitEvents,
     CancelTimer,
+    ClaimOutput,
     DispatchTask,
     FindCandidates,
+    KeepOutput,
     ListTask,
+    ReleaseOutput,
     SendRunInput,
     StartChildRun,
     StartTimer,
@@ -72,6 +76,7 @@ class RunDriver:
         watchers: RunWatchers,
         metrics: Metrics,
         candidates: CandidateLookup,
+        outputs: OutputCache | None = None,
         *,
         schedules: Schedules | None = None,
         event_triggers: EventTriggers | None = None,
@@ -91,6 +96,7 @@ class RunDriver:
         self._changes = changes
         self._gates = gates
         self._candidates = candidates
+        self._outputs = outputs or OutputCache()
         self._watchers = watchers
         self._metrics = metrics
         # The topic on which run events are published for other systems; empty: none.
@@ -134,8 +140,9 @@ class RunDriver:
         children = await self._children.write(tx, self._turns)
         waits = await write_event_waits(tx, self._turns)
         sought = await self._candidates.write(tx, self._turns)
+        looked_up = await self._outputs.write(tx, self._turns)
         await write_task_lists(tx, self._turns)
-        if children or waits or sought:
+        if children or waits or sought or looked_up:
             self._more = True
         if self._ended:
             await self._note_ends(tx)
@@ -330,6 +337,9 @@ def _messages(turn: Turn) -> list[TaskMessage]:
                 | AwaitEvents()
                 | StopAwaitingEvents()
                 | FindCandidates()
+                | ClaimOutput()
+                | KeepOutput()
+                | ReleaseOutput()
                 | ListTask()
                 | UnlistTask()
             ):

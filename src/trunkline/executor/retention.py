@@ -1,6 +1,6 @@
 """
 Retention: deletes what is old enough, in small batches: finished runs with their files, firings of
-triggers, deliveries of subscriptions, jobs, agent activity, audit entries, received events.
+triggers, deliveries of subscriptions, jobs, agent activity, audit entries, received events, cached outputs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import structlog
 
 from trunkline.clock import after
 from trunkline.errors import Unavailable
+from trunkline.executor.output_cache import DEFAULT_MAX_BYTES, MAX_OUTPUTS
 from trunkline.ids import RunId
 from trunkline.stores.base import Store
 from trunkline.stores.blobs import BlobStore
@@ -46,22 +47,25 @@ class Retention:
         *,
         keep_audit: timedelta = timedelta(0),
         keep_events: timedelta = timedelta(0),
+        max_cache_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self._store = store
         self._keep = keep
         self._keep_audit = keep_audit
         self._keep_events = keep_events
+        self._max_cache_bytes = max_cache_bytes
         self._blobs = blobs
         self._pause = pause.total_seconds()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until `stopping`; a period of 0 keeps everything but deliveries and jobs, which have limits of their own."""
+        """Until `stopping`; a period of 0 keeps all but deliveries, jobs and outputs in the cache."""
         while not stopping.is_set():
             try:
                 if self._keep:
                     await self._delete_old(stopping)
                 await self._delete_old_deliveries(stopping)
                 await self._delete_old_jobs(stopping)
+                await self._evict_outputs()
                 if self._keep_audit:
                     await self._delete_old_audit(stopping)
                 if self._keep_events:
@@ -113,6 +117,10 @@ class Retention:
                 deleted = await tx.jobs.delete(after(tx.now, -JOBS), _ENTRIES_A_BATCH)
             if deleted < _ENTRIES_A_BATCH:
                 return
+
+    async def _evict_outputs(self) -> None:
+        async with self._store.transaction() as tx:
+            await tx.output_cache.evict(max_outputs=MAX_OUTPUTS, max_bytes=self._max_cache_bytes)
 
     async def _delete_old_audit(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():

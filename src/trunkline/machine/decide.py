@@ -52,6 +52,7 @@ from trunkline.machine.inputs import (
     HedgeDue,
     Input,
     OutcomeResolved,
+    OutputLookedUp,
     PauseRequested,
     PersonAnswered,
     ReplyGiven,
@@ -180,6 +181,8 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - o
             kinds.end_wait(turn, *_step(turn, name), attempt)
         case CandidatesFound(name):
             agent.take_candidates(turn, *_step(turn, name), item)
+        case OutputLookedUp(name):
+            kinds.take_output(turn, *_step(turn, name), item)
         case HedgeDue(name):
             routing.look_for_hedge(turn, *_step(turn, name), item)
         case EventArrived(name):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import msgspec
 
 from trunkline.clock import Instant
@@ -42,6 +44,33 @@ class FindCandidates(msgspec.Struct, frozen=True, kw_only=True):
     hedge: bool = False
     # Only those that may be given work that another agent has.
     repeatable: bool = False
+
+
+class ClaimOutput(msgspec.Struct, frozen=True):
+    """Look up an output in the cache, or note that the step needs it; it gets `OutputLookedUp`."""
+
+    step: str
+    # Given back.
+    number: int
+    digest: str
+
+
+class KeepOutput(msgspec.Struct, frozen=True):
+    """Put an output into the cache, and let those know that wait for it."""
+
+    step: str
+    digest: str
+    output: bytes
+    ttl: timedelta
+    # What it came from, by which it can be deleted: an agent or nothing.
+    agent: str
+
+
+class ReleaseOutput(msgspec.Struct, frozen=True):
+    """The step no longer needs the output: another one that does may do the work."""
+
+    step: str
+    digest: str
 
 
 class StartChildRun(msgspec.Struct, frozen=True):
@@ -114,6 +143,9 @@ Effect = (
     DispatchTask
     | StopTask
     | FindCandidates
+    | ClaimOutput
+    | KeepOutput
+    | ReleaseOutput
     | StartChildRun
     | SendRunInput
     | StartTimer

@@ -89,6 +89,31 @@ class StepAgentChosen(StepEventBase, frozen=True):
         return AgentChoice(self.agent, self.reason, self.candidates, self.others)
 
 
+class StepOutputSought(StepEventBase, frozen=True):
+    """The step looks for its output in the cache, or waits for an equal step that is running."""
+
+    waiting_for: WaitingFor
+    # Of the key.
+    digest: str
+    number: int
+
+
+class StepOutputClaimed(StepEventBase, frozen=True):
+    """The cache has no output for the step: it does its work. `leads`: equal steps wait for it."""
+
+    leads: bool
+
+
+class StepFromCache(StepEventBase, frozen=True):
+    """The step has completed with the output of an equal step."""
+
+    output: Payload
+    run_id: str
+    origin: str
+    # When that step had completed.
+    at: Instant
+
+
 class StepFailedOver(StepEventBase, frozen=True):
     """The agent has not accepted the call: another one is tried, in the same attempt."""
 
@@ -350,6 +375,9 @@ AnyRunEvent = (
 # What concerns the choice of an agent.
 RouteEvent = StepAgentSought | StepAgentChosen | StepFailedOver | StepHedged | StepHedgeLost | StepHedgeWon
 
+# What concerns the cache of outputs.
+CacheEvent = StepOutputSought | StepOutputClaimed | StepFromCache
+
 # What happens to a step otherwise.
 WorkEvent = (
     StepKept
@@ -380,7 +408,7 @@ WorkEvent = (
     | StepCancelled
 )
 
-AnyStepEvent = WorkEvent | RouteEvent
+AnyStepEvent = WorkEvent | RouteEvent | CacheEvent
 
 Event = AnyRunEvent | AnyStepEvent
 
@@ -457,7 +485,9 @@ def encode_event(event: Event) -> bytes:
     if isinstance(event, StepRetryScheduled | StepRoundEnded) and event.due is not None:
         shown = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
         return _encoder.encode({**shown, "due": rfc3339(event.due)})
-    if isinstance(event, StepWaiting | StepAgentSought):
+    if isinstance(event, StepFromCache):
+        return _encoder.encode({**msgspec.structs.asdict(event), "at": rfc3339(event.at)})
+    if isinstance(event, StepWaiting | StepAgentSought | StepOutputSought):
         shown = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
         return _encoder.encode({**shown, "waiting_for": _shown_wait(event.waiting_for)})
     return _encoder.encode(event)

@@ -16,6 +16,7 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import Json, decode
 from trunkline.machine.events import (
     AnyRunEvent,
+    CacheEvent,
     Event,
     RouteEvent,
     RunCancelled,
@@ -42,6 +43,7 @@ from trunkline.machine.events import (
     StepFailed,
     StepFailedOver,
     StepFannedOut,
+    StepFromCache,
     StepHedged,
     StepHedgeLost,
     StepHedgeWon,
@@ -49,6 +51,8 @@ from trunkline.machine.events import (
     StepKept,
     StepOutcomeResolved,
     StepOutcomeUnknown,
+    StepOutputClaimed,
+    StepOutputSought,
     StepProgress,
     StepReleased,
     StepRepairRequested,
@@ -64,6 +68,7 @@ from trunkline.machine.events import (
 )
 from trunkline.machine.state import (
     AgentRoute,
+    CacheUse,
     ForEachState,
     HedgeCall,
     RunState,
@@ -202,7 +207,7 @@ def _count(state: RunState, step: StepState, change: int) -> None:
         case "RUNNING":
             state.in_flight += change
         case "WAITING":
-            if step.waiting_for is not None and step.waiting_for.kind in {"retry", "agent"}:
+            if step.waiting_for is not None and step.waiting_for.kind in {"retry", "agent", "cache"}:
                 state.retrying += change
             elif step.waiting_for is not None and step.waiting_for.is_for_time_or_event:
                 state.waiting_for_time_or_event += change
@@ -297,8 +302,11 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:
     before = step.size_bytes
     if isinstance(event, RouteEvent):
         _evolve_route(state, step, event)
+    elif isinstance(event, CacheEvent):
+        _evolve_cache(state, step, event, at)
     else:
         _evolve_step(state, step, event, at)
+        _leave_cache(step, event)
     state.step_bytes += step.size_bytes - before
     return step
 
@@ -409,6 +417,41 @@ def _evolve_route(state: RunState, step: StepState, event: RouteEvent) -> None:
             _switch_agent(step, agent, numbers.get(agent, route.number), ())
         case _:
             assert_never(event)
+
+
+def _evolve_cache(state: RunState, step: StepState, event: CacheEvent, at: Instant) -> None:
+    match event:
+        case StepOutputSought(_, waiting_for, digest, number):
+            _change_cache_use(step, CacheUse(digest=digest, number=number))
+            _set_status(state, step, "WAITING", waiting_for)
+        case StepOutputClaimed(_, leads):
+            use = step.call_details.cache
+            assert use is not None, "only a step that has asked gets an answer"  # noqa: S101 - an invariant
+            _change_cache_use(step, msgspec.structs.replace(use, stage="leading" if leads else "alone"))
+        case StepFromCache(_, output, run_id, origin, stored_at):
+            use = step.call_details.cache
+            assert use is not None, "only a step that has asked gets an output"  # noqa: S101 - as above
+            used = msgspec.structs.replace(use, stage="used", run_id=run_id, step=origin, at=stored_at)
+            _change_cache_use(step, used)
+            step.output = output.text
+            step.started_at = at
+            _finish(state, step, "COMPLETED", at)
+        case _:
+            assert_never(event)
+
+
+def _change_cache_use(step: StepState, use: CacheUse) -> None:
+    step.call_details = msgspec.structs.replace(step.call_details, cache=use)
+
+
+def _leave_cache(step: StepState, event: WorkEvent) -> None:
+    """No other step waits for one that is over, is put back, or waits for a person."""
+    use = step.call_details.cache
+    if use is None or use.stage not in {"waiting", "leading", "alone"}:
+        return
+    waits = step.waiting_for is not None and (step.waits_inside or step.waiting_for.is_for_a_person)
+    if step.is_final or isinstance(event, StepRequeued) or waits:
+        _change_cache_use(step, msgspec.structs.replace(use, stage="left"))
 
 
 def _evolve_human_task(

@@ -134,6 +134,29 @@ class CandidatesFound(msgspec.Struct, frozen=True, tag="candidates_found", omit_
     hedge: bool = False
 
 
+class CachedOutput(msgspec.Struct, frozen=True):
+    """An output that a step has had before, and whose it was."""
+
+    output: msgspec.Raw
+    run_id: str
+    step: str
+    at: Instant
+
+
+# `again`: it can be had, or could be; the step is to ask once more.
+LookupOutcome = Literal["found", "lead", "alone", "again"]
+
+
+class OutputLookedUp(msgspec.Struct, frozen=True, tag="output_looked_up", omit_defaults=True):
+    """What the cache says: an output, or that the step is to do its work, with others waiting for it or not."""
+
+    step: str
+    # Of the question.
+    number: int
+    outcome: LookupOutcome
+    cached: CachedOutput | None = None
+
+
 class HedgeDue(msgspec.Struct, frozen=True, tag="hedge_due"):
     """The call with this number is slow."""
 
@@ -275,6 +298,7 @@ Input = (
     | RetryDue
     | WaitDue
     | CandidatesFound
+    | OutputLookedUp
     | HedgeDue
     | EventArrived
     | EventsRead

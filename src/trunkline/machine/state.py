@@ -35,8 +35,10 @@ FINAL_RUN_STATUSES = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 FINAL_STEP_STATUSES = frozenset({"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"})
 
 
-# `agent`: for the choice of an agent, or for one that may be called.
-WaitingKind = Literal["input", "auth", "retry", "remote", "outcome", "time", "event", "person", "agent"]
+# `agent`: for the choice of an agent, or for one that may be called. `cache`: for the output of an equal step.
+WaitingKind = Literal[
+    "input", "auth", "retry", "remote", "outcome", "time", "event", "person", "agent", "cache"
+]
 # What the world brings by itself: a run that waits for nothing else goes on without a person.
 _TIME_OR_EVENT = frozenset({"time", "event"})
 
@@ -200,6 +202,30 @@ class AgentRoute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return *self.tried, self.agent, *(call.agent for call in self.hedges)
 
 
+CacheStage = Literal["waiting", "leading", "alone", "left", "used"]
+
+
+class CacheUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a step with a cache has of it."""
+
+    # Of the key; steps that share an output have the same.
+    digest: str
+    # How often it has asked.
+    number: int = 1
+    # `leading`: others wait for it. `alone`: it works, and others do not wait. `left`: it is over, was put back, or
+    # waits for a person.
+    stage: CacheStage = "waiting"
+    # The step whose output it uses, and when that had completed.
+    run_id: str | None = None
+    step: str | None = None
+    at: Instant | None = None
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether it is noted outside that the step needs the output."""
+        return self.stage in {"waiting", "leading"}
+
+
 class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What few steps have to remember of their calls and rounds."""
 
@@ -208,6 +234,7 @@ class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     # Of a step that is repeated: the round that it is in, from 1.
     round: int = 0
     route: AgentRoute | None = None
+    cache: CacheUse | None = None
 
 
 NO_DETAILS = CallDetails()
@@ -281,9 +308,10 @@ class StepState(msgspec.Struct, kw_only=True):
 
     @property
     def has_begun(self) -> bool:
-        """At the beginning of a round, and until an agent is chosen, no attempt at it has."""
+        """At the beginning of a round, and until an agent or an output is found, no attempt at it has."""
         details = self.call_details
-        return self.attempts > 0 or details.round > 0 or details.route is not None
+        has_asked = details.route is not None or details.cache is not None
+        return self.attempts > 0 or details.round > 0 or has_asked
 
     @property
     def agent(self) -> str:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from datetime import timedelta
 
 from trunkline.clock import Instant
+from trunkline.durations import parse_duration
 from trunkline.ids import TaskId, task_id
-from trunkline.machine.effects import CancelTimer, Effect
-from trunkline.machine.events import Event
+from trunkline.machine.effects import CancelTimer, Effect, KeepOutput, ReleaseOutput
+from trunkline.machine.events import Event, StepCompleted, StepEventBase, StepFromCache
 from trunkline.machine.evolve import evolve
 from trunkline.machine.inputs import RoundEnd
 from trunkline.machine.scope import ItemScope, RunScope
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, StepState
 from trunkline.workflow import Scope, item_index, step_of_item
+
+# A larger output is not kept for other steps.
+MAX_KEPT_BYTES = 1024 * 1024
+# A file belongs to the run that has it.
+_FILE = b'"blob":'
+
+
+def _can_be_kept(output: bytes) -> bool:
+    return len(output) <= MAX_KEPT_BYTES and _FILE not in output
 
 
 def deadline_timer(step: StepState) -> str:
@@ -42,12 +52,35 @@ class Turn:
         self.changed: dict[str, StepState] = {}
 
     def record(self, event: Event) -> None:
+        is_cached = self.state.workflow.has_cached_steps
+        had_claim = is_cached and self._has_claim(event)
         step = evolve(self.state, event, self.now)
         self.events.append(event)
         if step is not None:
             self.changed[step.name] = step
             if step.finished_at is not None and step.is_final and step.has_begun and self._has_deadline(step):
                 self.cancel_timer(deadline_timer(step))
+            if is_cached:
+                self._end_claim(step, event, had_claim=had_claim)
+
+    def _has_claim(self, event: Event) -> bool:
+        """Whether others may wait for the output of the step."""
+        step = self.state.steps.get(event.step) if isinstance(event, StepEventBase) else None
+        use = None if step is None else step.call_details.cache
+        return use is not None and use.is_claimed
+
+    def _end_claim(self, step: StepState, event: Event, *, had_claim: bool) -> None:
+        """What the event means for those that wait for the output, or will look for it."""
+        use = step.call_details.cache
+        if use is None or isinstance(event, StepFromCache):
+            return
+        plan = self.state.workflow.plan(step.name)
+        cache = plan.definition.cache
+        if isinstance(event, StepCompleted) and cache is not None and _can_be_kept(event.output.text):
+            ttl = parse_duration(cache.ttl)
+            self.add_effect(KeepOutput(step.name, use.digest, event.output.text, ttl, plan.definition.agent))
+        elif had_claim and not use.is_claimed:
+            self.add_effect(ReleaseOutput(step.name, use.digest))
 
     def _has_deadline(self, step: StepState) -> bool:
         # That of a step with items is the whole step's.

@@ -29,6 +29,7 @@ from trunkline.stores.port.agents.agent_events import (
     ComparisonReads,
     ComparisonWrites,
 )
+from trunkline.stores.port.agents.output_cache import OutputCacheReads, OutputCacheWrites
 from trunkline.stores.port.agents.registry import (
     AgentLoad,
     AgentReads,
@@ -257,6 +258,9 @@ class Transaction(Protocol):
     def start_queue(self) -> StartQueueWrites: ...
 
     @property
+    def output_cache(self) -> OutputCacheWrites: ...
+
+    @property
     def triggers(self) -> TriggerWrites: ...
 
     @property
@@ -288,6 +292,9 @@ class Store(Protocol):
 
     @property
     def activity(self) -> ActivityReads: ...
+
+    @property
+    def output_cache(self) -> OutputCacheReads: ...
 
     @property
     def workflows(self) -> WorkflowReads: ...

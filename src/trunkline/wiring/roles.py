@@ -35,6 +35,7 @@ from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
 from trunkline.executor.event_triggers import EventTriggers
 from trunkline.executor.input_sources import Timers
+from trunkline.executor.output_cache import OutputCache
 from trunkline.executor.retention import Retention
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
@@ -192,6 +193,7 @@ class ExecutorRole:
             context.watchers,
             context.metrics,
             CandidateLookup(context.store),
+            OutputCache(context.settings.cache_max_bytes),
             schedules=schedules,
             event_triggers=self.event_triggers,
             changes=context.changes,
@@ -208,6 +210,7 @@ class ExecutorRole:
             context.blobs,
             keep_audit=context.settings.audit_retention,
             keep_events=context.settings.event_retention,
+            max_cache_bytes=context.settings.cache_max_bytes,
         )
         self.bulk_jobs = BulkJobs(
             context.store,

@@ -22,7 +22,7 @@ from trunkline.services.messaging.event_deliveries import readers_of_dead_letter
 from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
 from trunkline.services.operations.audit_log import AuditLog
-from trunkline.services.operations.system_status import Deployment, SystemMonitor
+from trunkline.services.operations.system_status import CachedOutputs, Deployment, SystemMonitor
 from trunkline.services.people.answer_links import AnswerLinks
 from trunkline.services.people.answers import HumanTaskAnswers
 from trunkline.services.people.claims import TaskClaims
@@ -148,6 +148,7 @@ def api_services(
         api_keys=ApiKeys(context.store),
         workflows=context.workflows,
         schemas=Schemas(context.store),
+        cached_outputs=CachedOutputs(context.store),
         run_queries=run_queries,
         webhooks=Webhooks(
             context.store,

@@ -66,6 +66,7 @@ from trunkline.workflow.language_schema import workflow_json_schema
 from trunkline.workflow.load import LoadedWorkflow, compile_workflow, load_workflow
 from trunkline.workflow.output_reads import OutputRead, output_reads
 from trunkline.workflow.output_schema import MAX_SCHEMA_BYTES
+from trunkline.workflow.routing.cache import Cache
 from trunkline.workflow.routing.keys import Allow, AllowTag, Hedge, Select
 from trunkline.workflow.secret_references import (
     SECRET_KEY,
@@ -90,6 +91,7 @@ __all__ = [
     "Ask",
     "Block",
     "Branch",
+    "Cache",
     "CompiledForEach",
     "CompiledJoin",
     "CompiledStep",

@@ -98,6 +98,8 @@ class CompiledStep:
     input: Template
     # Of a step that calls an agent: the rules for its questions.
     questions: Template | None
+    # Steps with the same value of it share an output.
+    cache_key: Template | None
     # The steps whose failure leads here (`on_error: {goto: …}`).
     catches: tuple[str, ...]
     # Where secrets stand in its input: JSON pointer to name.
@@ -180,6 +182,7 @@ class CompiledWorkflow:
         self.publish = publish
         # By which its runs count together for its flow control.
         self.flow_key = flow_key
+        self.has_cached_steps = any(step.cache_key is not None for step in steps.values())
 
     def plan(self, name: str) -> CompiledStep:
         """Of a step, or of an item of one (`research[17]`)."""
@@ -375,6 +378,7 @@ def _with_block(step: StepDefinition) -> StepDefinition:
         agent="",
         block=block,
         switch=None if step.repeat is not None else step.switch,
+        cache=step.cache if step.repeat is None else None,
         needs=step.needs,
         join=step.join,
         for_each=step.for_each,
@@ -406,6 +410,7 @@ class _CompiledExpressions(NamedTuple):
     output_schema: InputSchema | None
     input: Template
     questions: Template | None
+    cache_key: Template | None
     agent_expression: Template | None
     loop: CompiledForEach | None
     block: CompiledWorkflow | None
@@ -459,7 +464,7 @@ def _parts(
     if step.wait_for is not None and step.wait_for.match is not None:
         match, read = compiler.for_event().condition(step.wait_for.match, (*path, "wait_for", "match"))
         sites = {**{name: site for name, site in read.items() if name not in EVENT_VARIABLES}, **sites}
-    questions, read = _questions(step, compiler, path)
+    questions, cache_key, read = _questions_and_cache_key(step, compiler, path)
     sites = {**read, **sites}
     form = None if step.ask is None else compile_form(step.ask.form, (*path, "ask", "form"), report)
     loop = None
@@ -481,6 +486,7 @@ def _parts(
         output_schema,
         template,
         questions,
+        cache_key,
         agent_expression,
         loop,
         block,
@@ -489,12 +495,16 @@ def _parts(
     )
 
 
-def _questions(
+def _questions_and_cache_key(
     step: StepDefinition, compiler: TemplateCompiler, path: Path
-) -> tuple[Template | None, ReadSites]:
-    if step.questions is None:
-        return None, ReadSites()
-    return compiler.template(step.questions.template, (*path, "questions"))
+) -> tuple[Template | None, Template | None, ReadSites]:
+    questions, cache_key, sites = None, None, ReadSites()
+    if step.questions is not None:
+        questions, sites = compiler.template(step.questions.template, (*path, "questions"))
+    if step.cache is not None:
+        cache_key, read = compiler.template(step.cache.key, (*path, "cache", "key"))
+        sites = {**read, **sites}
+    return questions, cache_key, sites
 
 
 def _secrets(step: StepDefinition) -> dict[str, str]:
@@ -529,6 +539,7 @@ def _step(
         output_schema=parts.output_schema,
         input=parts.input,
         questions=parts.questions,
+        cache_key=parts.cache_key,
         catches=tuple(links.catches),
         secrets=_secrets(definition),
         told_secrets=tuple(sorted(known_secrets)),

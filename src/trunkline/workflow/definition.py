@@ -25,6 +25,7 @@ from trunkline.workflow.flow_control.definition import (
     flow_control_from_json,
     flow_control_to_json,
 )
+from trunkline.workflow.routing.cache import Cache
 from trunkline.workflow.routing.keys import Allow, AllowTag, Hedge, Select
 
 Delivery = Literal["at_least_once", "at_most_once"]
@@ -154,6 +155,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     join: Join = ALL
     for_each: ForEach | None = None
     repeat: Repeat | None = None
+    # Of an equal step that has completed, instead of a call.
+    cache: Cache | None = None
     # CEL, without the ${ } around it.
     when: str | None = None
     # Left out: the run's input as it is.
@@ -305,6 +308,7 @@ class _StepForm(Struct, omit_defaults=True):
     join: JoinPolicy | Join = "all"
     for_each: ForEach | None = None
     repeat: Repeat | None = None
+    cache: Cache | None = None
     when: str | None = None
     input: Json | UnsetType = UNSET
     retry: _RetryForm | None = None
@@ -420,6 +424,7 @@ def _step_form(step: StepDefinition) -> _StepForm:
             join=step.join.policy if step.join == Join(step.join.policy) else step.join,
             for_each=step.for_each,
             repeat=step.repeat,
+            cache=step.cache,
             when=step.when,
             input=step.input,
             retry=None if step.retry is None else _retry_form(step.retry),
@@ -493,6 +498,7 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         join=form.join if isinstance(form.join, Join) else Join(form.join),
         for_each=form.for_each,
         repeat=form.repeat,
+        cache=form.cache,
         when=form.when,
         input=form.input,
         retry=None if form.retry is None else _retry(form.retry),

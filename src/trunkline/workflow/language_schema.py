@@ -32,6 +32,7 @@ from trunkline.workflow.flow_control.schema import flow_properties
 from trunkline.workflow.labels import LABEL_KEY_PATTERN, MAX_LABEL_EXPRESSION, MAX_LABELS
 from trunkline.workflow.output_schema import MAX_REPAIRS
 from trunkline.workflow.repetition import MAX_BRANCHES, MAX_ROUNDS
+from trunkline.workflow.routing.cache import cache_property
 from trunkline.workflow.routing.schema import agent_property, call_kinds, routing_properties
 from trunkline.workflow.secret_references import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
@@ -178,6 +179,7 @@ def _step() -> JsonObject:
             "join": _join(),
             "for_each": _for_each(),
             "repeat": _repeat(),
+            "cache": cache_property(),
             "when": {
                 "type": ["string", "boolean"],
                 "description": "A CEL condition, with or without ${ }. If it is false, the step is skipped.",

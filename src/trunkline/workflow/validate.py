@@ -58,6 +58,7 @@ from trunkline.workflow.repetition import (
     read_condition,
     read_repeat,
 )
+from trunkline.workflow.routing.cache import read_cache
 from trunkline.workflow.routing.keys import ROUTING_KEYS, SKILL_ONLY_KEYS, RoutingKeys, read_routing
 from trunkline.workflow.secret_references import check_secret_references, refuse_secret_references
 from trunkline.workflow.validation_report import ValidationReport
@@ -80,9 +81,8 @@ LITECONE_KEY = "start_step"
 BLOCK_KEYS = ("steps", "output", "switch")
 STEP_KEYS = (
     "agent", *ROUTING_KEYS, "workflow", "version", *BLOCK_KEYS, *ACTION_KEYS, "needs", "join", "for_each",
-    "repeat", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "questions", "on_error", "delivery",
-    "context",
-    "message", "output_schema", "repair",
+    "repeat", "cache", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "questions", "on_error",
+    "delivery", "context", "message", "output_schema", "repair",
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
 AGENT_ONLY_KEYS = {
@@ -317,6 +317,7 @@ def _step(name: str, value: Json, path: Path, known: KnownNames, report: Validat
         join=_join(fields, report),
         for_each=_for_each(fields, report),
         repeat=read_repeat(fields, report),
+        cache=read_cache(fields, report, is_call=has_steps or calls),
         when=read_condition(fields, "when", "input.count > 3"),
         input=_input(fields, report, called=calls_agent),
         retry=_retry(fields, known, report, _BLOCK_POLICY if has_steps else RetryPolicy()),

@@ -13,6 +13,7 @@ from trunkline.workflow import (
     AllowTag,
     Ask,
     Block,
+    Cache,
     CompiledWorkflow,
     Escalation,
     ForEach,
@@ -69,6 +70,7 @@ def _generate_step(pick: Chooser, index: int, count: int) -> StepDefinition:
         needs=tuple(sorted(needs)),
         join=_generate_join(pick, len(needs)),
         for_each=for_each,
+        cache=_generate_cache(pick),
         when=pick(conditions),
         input=pick(inputs),
         retry=pick((None, _generate_policy(pick))),
@@ -113,26 +115,29 @@ def _generate_step(pick: Chooser, index: int, count: int) -> StepDefinition:
             repeat = pick((None, None, rounds))
             return _without_agent(step, input=msgspec.UNSET, block=Block({"z": inside}), repeat=repeat)
         case "set":
-            return _without_agent(step, input=msgspec.UNSET, set={"ok": step.input})
+            return _without_agent(step, cache=None, input=msgspec.UNSET, set={"ok": step.input})
         case "wait_for":
-            return _without_agent(step, input=msgspec.UNSET, wait_for=_generate_wait(pick))
+            return _without_agent(step, cache=None, input=msgspec.UNSET, wait_for=_generate_wait(pick))
         case "ask":
-            return _without_agent(step, input=msgspec.UNSET, ask=_generate_ask(pick))
+            return _without_agent(step, cache=None, input=msgspec.UNSET, ask=_generate_ask(pick))
         case _:
             until = SleepUntil("2026-01-01T00:00:00Z")
             sleeps: tuple[Sleep, ...] = ("10s", "3m", "${ input.yes }", until)
-            return _without_agent(step, input=msgspec.UNSET, sleep=pick(sleeps))
+            return _without_agent(step, cache=None, input=msgspec.UNSET, sleep=pick(sleeps))
 
 
 def _generate_skill(pick: Chooser, step: StepDefinition) -> StepDefinition:
     once = step.delivery == "at_most_once"
+    hedge = None if once else pick((None, Hedge("10s"), Hedge("5s", 3)))
     return msgspec.structs.replace(
         step,
         agent="",
         skill="s",
         select=pick(("first", "least_busy", "cheapest")),
         repeatable=not once and pick((True, False)),
-        hedge=None if once else pick((None, Hedge("10s"), Hedge("5s", 3))),
+        hedge=hedge,
+        # A race begins late enough without it.
+        cache=None if hedge is not None else step.cache,
     )
 
 
@@ -164,6 +169,11 @@ def _without_agent(step: StepDefinition, **changes: object) -> StepDefinition:
     return msgspec.structs.replace(
         step, agent="", reply_timeout=None, delivery="at_least_once", context="run", **changes
     )
+
+
+def _generate_cache(pick: Chooser) -> Cache | None:
+    keys = ("${ input.yes }", "${ input.yes }", "${ input.missing }")
+    return pick((None, None, None, Cache(pick(keys), scope=pick(("workflow", "global")))))
 
 
 def _generate_loop(pick: Chooser) -> ForEach:

@@ -22,9 +22,13 @@ from trunkline.machine.decide import decide
 from trunkline.machine.effects import (
     AwaitEvents,
     CancelTimer,
+    ClaimOutput,
     DispatchTask,
+    Effect,
     FindCandidates,
+    KeepOutput,
     ListTask,
+    ReleaseOutput,
     SendRunInput,
     StartChildRun,
     StartTimer,
@@ -35,12 +39,15 @@ from trunkline.machine.effects import (
 from trunkline.machine.events import Event
 from trunkline.machine.evolve import restore
 from trunkline.machine.inputs import (
+    CachedOutput,
     CancelRequested,
     CandidatesFound,
     ChildEnded,
     EndStatus,
     Input,
+    LookupOutcome,
     OutcomeResolved,
+    OutputLookedUp,
     PauseRequested,
     ReplyGiven,
     ResolvedOutcome,
@@ -55,6 +62,7 @@ from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow import CompiledWorkflow, compile_workflow, load_workflow
 
 RUN = RunId("018f0000-0000-7000-8000-000000000001")
+OTHER_RUN = RunId("018f0000-0000-7000-8000-000000000002")
 START = Instant(1_000_000_000)
 
 
@@ -83,6 +91,10 @@ class MachineHarness:
         self._latest: dict[str, AgentTask] = {}
         self.stops: list[StopTask] = []
         self.lookups: list[FindCandidates] = []
+        # What was asked of the cache, put into it, and given up.
+        self.claims: list[ClaimOutput] = []
+        self.kept: list[KeepOutput] = []
+        self.released: list[ReleaseOutput] = []
         # Runs that steps have begun, and what they were told.
         self.runs: list[StartChildRun] = []
         self.told: list[tuple[str, Input]] = []
@@ -101,29 +113,38 @@ class MachineHarness:
         self.events += turn.events
         self.times += [self.now] * len(turn.events)
         for effect in turn.effects:
-            match effect:
-                case DispatchTask(task):
-                    self.tasks.append(task)
-                    self._latest[task.step] = task
-                case StopTask():
-                    self.stops.append(effect)
-                case FindCandidates():
-                    self.lookups.append(effect)
-                case StartChildRun():
-                    self.runs.append(effect)
-                case SendRunInput(run_id, _, item):
-                    self.told.append((run_id, item))
-                case StartTimer(key):
-                    # The input queue takes each key once.
-                    if key not in self._fired:
-                        self.timers[key] = effect
-                case CancelTimer() | AwaitEvents() | StopAwaitingEvents() | ListTask() | UnlistTask():
-                    pass
+            self._note(effect)
         for effect in turn.effects:
             # The stores apply what a turn drops after what it sets.
             if isinstance(effect, CancelTimer):
                 self.timers.pop(effect.key, None)
         return turn
+
+    def _note(self, effect: Effect) -> None:
+        match effect:
+            case DispatchTask(task):
+                self.tasks.append(task)
+                self._latest[task.step] = task
+            case StopTask():
+                self.stops.append(effect)
+            case FindCandidates():
+                self.lookups.append(effect)
+            case ClaimOutput():
+                self.claims.append(effect)
+            case KeepOutput():
+                self.kept.append(effect)
+            case ReleaseOutput():
+                self.released.append(effect)
+            case StartChildRun():
+                self.runs.append(effect)
+            case SendRunInput(run_id, _, item):
+                self.told.append((run_id, item))
+            case StartTimer(key):
+                # The input queue takes each key once.
+                if key not in self._fired:
+                    self.timers[key] = effect
+            case CancelTimer() | AwaitEvents() | StopAwaitingEvents() | ListTask() | UnlistTask():
+                pass
 
     def start(self, **kept: Json) -> Turn:
         return self.take(RunRequested({name: msgspec.Raw(encode(output)) for name, output in kept.items()}))
@@ -185,6 +206,13 @@ class MachineHarness:
         lookup = self.lookups[-1]
         found = tuple(each for each in candidates if each.agent not in lookup.without)
         return self.take(CandidatesFound(lookup.step, lookup.number, found, hedge=lookup.hedge))
+
+    def look_up(self, outcome: LookupOutcome, output: Json = None) -> Turn:
+        """What the cache says to the last question."""
+        claim = self.claims[-1]
+        found = CachedOutput(msgspec.Raw(encode(output)), OTHER_RUN, "other", START)
+        cached = found if outcome == "found" else None
+        return self.take(OutputLookedUp(claim.step, claim.number, outcome, cached))
 
     def run_of(self, step: str) -> StartChildRun:
         """The run that the step has begun last."""

@@ -20,8 +20,11 @@ from trunkline.machine.candidates import Candidate
 from trunkline.machine.decide import CANCEL_TIMER, DEADLINE_TIMER
 from trunkline.machine.effects import (
     AwaitEvents,
+    ClaimOutput,
     DispatchTask,
     FindCandidates,
+    KeepOutput,
+    ReleaseOutput,
     SendRunInput,
     StartChildRun,
     StopAwaitingEvents,
@@ -42,6 +45,7 @@ from trunkline.machine.events import (
 )
 from trunkline.machine.evolve import count_waits, evolve, restore
 from trunkline.machine.inputs import (
+    CachedOutput,
     CancelRequested,
     CandidatesFound,
     ChildEnded,
@@ -49,7 +53,9 @@ from trunkline.machine.inputs import (
     EndStatus,
     EventArrived,
     Input,
+    LookupOutcome,
     OutcomeResolved,
+    OutputLookedUp,
     PauseRequested,
     PersonAnswer,
     PersonAnswered,
@@ -63,7 +69,7 @@ from trunkline.machine.inputs import (
 from trunkline.machine.retry import was_sent
 from trunkline.machine.state import RunState, StepState
 from trunkline.machine.steps.child import child_run_of, is_child
-from trunkline.machine.steps.timers import agent_timer, retry_timer, wait_timer
+from trunkline.machine.steps.timers import agent_timer, cache_timer, retry_timer, wait_timer
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
 from trunkline.workflow import CompiledWorkflow, step_of_item
@@ -110,6 +116,9 @@ class RunSimulation:
         self.stopped_runs: set[str] = set()
         # What was asked for the choice of an agent.
         self.lookups: dict[tuple[str, int, bool], FindCandidates] = {}
+        # The claims on outputs, by step, and those that lead.
+        self.claims: dict[str, ClaimOutput] = {}
+        self.leading: set[str] = set()
         # Steps that wait for events, and how many events have arrived.
         self.waits: dict[str, AwaitEvents] = {}
         self.arrived = 0
@@ -151,19 +160,22 @@ class RunSimulation:
             "end": [CancelRequested, lambda: self._fire_timer(DEADLINE_TIMER)],
         }
 
-    def help(self) -> Input:
+    def help(self) -> Input:  # noqa: C901, PLR0912 - one case for each thing that it may wait for
         """What brings the run nearer to its end: an answer, the next attempt, or what people owe it."""
         state = self.play.state
         if state.paused:
             return ResumeRequested()
         for lookup in self.lookups.values():
             return self._offer(lookup, AGENTS)
+        for claim in self.claims.values():
+            if claim.step not in self.leading:
+                return self._look_up(claim, "lead")
         for call in self.open.values():
             return self._succeed(call, OUTPUTS[0])
         for run in self.open_runs.values():
             return self._end(run, "CANCELLED" if run.run_id in self.stopped_runs else "COMPLETED")
         for key in self.play.timers:
-            if key.startswith(("retry/", "wait/", "continue/", "escalation/", "agent/", "hedge/")):
+            if key.startswith(("retry/", "wait/", "continue/", "escalation/", "agent/", "hedge/", "cache/")):
                 return self.play.timers.pop(key).item
         for wait in self.waits.values():
             return self._arrive(wait, is_new=True)
@@ -187,10 +199,22 @@ class RunSimulation:
         )
         return CandidatesFound(lookup.step, lookup.number, found, hedge=lookup.hedge)
 
+    def _look_up(self, claim: ClaimOutput, outcome: LookupOutcome) -> Input:
+        if outcome == "lead":
+            self.leading.add(claim.step)
+        elif outcome != "again":
+            self.claims.pop(claim.step, None)
+        found = CachedOutput(msgspec.Raw(OUTPUTS[1]), "another run", "x", self.play.now)
+        return OutputLookedUp(claim.step, claim.number, outcome, found if outcome == "found" else None)
+
     def _other_answers(self) -> Iterator[Callable[[], Input]]:
         for lookup in list(self.lookups.values()):
             for agents in (AGENTS, AGENTS[1:], AGENTS, tuple(map(_broken, AGENTS)), ()):
                 yield lambda lookup=lookup, agents=agents: self._offer(lookup, agents)
+        for claim in list(self.claims.values()):
+            outcomes: tuple[LookupOutcome, ...] = ("found", "lead", "alone", "again")
+            for outcome in () if claim.step in self.leading else outcomes:
+                yield lambda claim=claim, outcome=outcome: self._look_up(claim, outcome)
         for key, call in list(self.open.items()):
             for output in OUTPUTS[1:]:
                 yield lambda call=call, output=output: self._succeed(call, output)
@@ -327,7 +351,7 @@ class RunSimulation:
         self._check_runs()
         return turn
 
-    def _perform(self, turn: Turn) -> None:
+    def _perform(self, turn: Turn) -> None:  # noqa: C901, PLR0912 - one case for each effect
         for step in turn.changed.values():
             self.stored[step.name] = msgspec.msgpack.encode(step)
         for event in turn.events:
@@ -352,6 +376,12 @@ class RunSimulation:
                 self.open[key] = self.calls[key] = task
             elif isinstance(effect, FindCandidates):
                 self.lookups[effect.step, effect.number, effect.hedge] = effect
+            elif isinstance(effect, ClaimOutput):
+                self.claims[effect.step] = effect
+                self.leading.discard(effect.step)
+            elif isinstance(effect, KeepOutput | ReleaseOutput):
+                self.claims.pop(effect.step, None)
+                self.leading.discard(effect.step)
             elif isinstance(effect, AwaitEvents):
                 self.waits[effect.step] = effect
             elif isinstance(effect, StopAwaitingEvents):
@@ -457,6 +487,7 @@ class RunSimulation:
         if state.is_final:
             assert timers == {}, "a finished run left a timer behind"
             return
+        self._check_claims()
         for step in state.steps.values():
             number = 0 if step.route is None else step.route.number
             task = task_id(state.id, step.name, step.answered_failures, step.replies, number)
@@ -508,6 +539,25 @@ class RunSimulation:
                     self.play.state.id, step.name, step.answered_failures, step.replies, hedge.number
                 )
                 assert (id_, step.attempts) in self.open, "a call has gone that the step waits for"
+
+    def _check_claims(self) -> None:
+        """A step that waits for an output has asked for it; a claim belongs to a step that goes on."""
+        timers = self.play.timers
+        for step in self.play.state.steps.values():
+            use = step.call_details.cache
+            waits = step.waiting_for is not None and step.waiting_for.kind == "cache"
+            assert waits == (use is not None and use.stage == "waiting"), "a step waits without a question"
+            if waits:
+                assert step.name in self.claims, "a step waits for an output that will not come"
+                assert cache_timer(step) in timers, "a step would wait for ever"
+            else:
+                assert not [key for key in timers if key.startswith(f"cache/{step.name}/")], (
+                    "a wait has no end"
+                )
+        for name in self.leading:
+            use = self.play.step(name).call_details.cache
+            assert use is not None, "others wait for a step that has not asked"
+            assert use.is_claimed, "others wait for a step that does not work for them"
 
     def _check_taken_events(self) -> None:
         taken: list[Json] = []

@@ -42,6 +42,11 @@ SAMPLES: dict[str, object] = {
     "repair": 1,
     "errors": ("output.data: is wrong",),
     "stopped": ("B",),
+    "digest": "d",
+    "number": 1,
+    "leads": True,
+    "origin": "other",
+    "at": Instant(0),
 }
 OF_STEPS = [kind for kind in get_args(Event) if "step" in kind.__struct_fields__]
 

@@ -30,6 +30,7 @@ TABLES = {
     "jobs",
     "queued_starts", "start_rates", "listed_tasks", "task_comments",
     "payloads", "payload_uses",
+    "kept_outputs", "output_claims",
 }  # fmt: skip
 
 

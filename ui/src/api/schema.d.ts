@@ -338,6 +338,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cache": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the size of the cache of outputs
+         * @description Get the size of the cache of outputs.
+         */
+        get: operations["get_cache"];
+        put?: never;
+        post?: never;
+        /**
+         * Clear the cache of outputs
+         * @description Clear the cache of outputs. Steps with `cache` call their agents again.
+         *
+         *     Outputs of completed steps do not change. Steps that are waiting for an equal step that is running still get
+         *     its output.
+         */
+        delete: operations["clear_cache"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dead-letters": {
         parameters: {
             query?: never;
@@ -2864,7 +2891,7 @@ export interface components {
             };
             id: string;
             /** @enum {string} */
-            kind: "agent" | "dead_letter" | "job" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
+            kind: "agent" | "cache" | "dead_letter" | "job" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
             /** @description What was changed: the id of a run or a dead letter, or a name. */
             subject: string;
             /** @description Name of the API key. Null if no key was used. */
@@ -3028,6 +3055,15 @@ export interface components {
             labels?: {
                 [key: string]: string | null;
             };
+        };
+        /**
+         * Cache
+         * @description The cache of outputs of steps.
+         */
+        Cache: {
+            /** @description How many outputs can be reused. */
+            outputs: number;
+            size_bytes: number;
         };
         /**
          * Caller
@@ -3251,6 +3287,11 @@ export interface components {
             run_id: string;
             /** @description Omitted if the run was deleted, or for an item of a `for_each` step. */
             status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING") | null;
+        };
+        /** ClearedCache */
+        ClearedCache: {
+            /** @description How many outputs were deleted. */
+            cleared: number;
         };
         /**
          * Comment
@@ -3751,6 +3792,21 @@ export interface components {
             at_ms: number;
             data: string;
         };
+        /**
+         * FromCache
+         * @description Where the output of a step comes from that has called no agent.
+         */
+        FromCache: {
+            /**
+             * Format: date-time
+             * @description When that step completed.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            completed_at: string;
+            /** @description The run that the output comes from. It may have been deleted. */
+            run_id: string;
+            step: string;
+        };
         /** Graph */
         Graph: {
             /** @description All dependencies of the steps, including transitive ones. */
@@ -3890,7 +3946,7 @@ export interface components {
             /** @description The id of the item in the inbox. */
             item: string;
             /** @enum {string} */
-            kind: "agent" | "auth" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
+            kind: "agent" | "auth" | "cache" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
             /** @description The run of the block or of the child workflow. */
             run_id: string;
             step: string;
@@ -5007,6 +5063,8 @@ export interface components {
             child?: components["schemas"]["Child"] | null;
             error: components["schemas"]["StepFailure"] | null;
             finished_at: string | null;
+            /** @description Only for a step whose output is from the cache. */
+            from_cache?: components["schemas"]["FromCache"];
             /** @description Omitted if steps are requested without payloads. */
             input?: components["schemas"]["JsonValue"];
             /** @description Only for a `for_each` step that has started. Its `input` is null. */
@@ -5418,7 +5476,7 @@ export interface components {
             /** @description The key that the event must have. */
             key?: string;
             /** @enum {string} */
-            kind: "agent" | "auth" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
+            kind: "agent" | "auth" | "cache" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
             /** @description Whether the child run waits for more than these questions. */
             more_questions?: boolean;
             /** @description Whether only the assignees can answer. */
@@ -5677,6 +5735,28 @@ export interface components {
                 timeout?: string | unknown | unknown;
                 /** @description What the person has to do, in one line. */
                 title: string;
+            };
+            /**
+             * @description Reuses the output of an equal step that has completed, and waits for one that is running. Steps are equal if 'key' has the same value.
+             * @example {
+             *       "key": "${ input.question }",
+             *       "ttl": "1h"
+             *     }
+             */
+            cache?: {
+                /** @description What the output depends on. Strings can contain ${ … }. */
+                key: unknown;
+                /**
+                 * @description workflow: steps of the same workflow that call the same agent or workflow share outputs. agent: all steps that call the same agent. global: all steps with the same key.
+                 * @default workflow
+                 * @enum {unknown}
+                 */
+                scope: "workflow" | "agent" | "global";
+                /**
+                 * @description How long an output is reused.
+                 * @default 1h
+                 */
+                ttl: string;
             };
             /**
              * @description Which conversation with the agent the call belongs to: one per run, one per step, none, or the conversation of the A2A caller that started the run.
@@ -8012,7 +8092,7 @@ export interface operations {
                 /** @description Return only changes made with the API key of this name. */
                 who?: string;
                 /** @description Return only changes of this kind of resource. */
-                kind?: "agent" | "dead_letter" | "job" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
+                kind?: "agent" | "cache" | "dead_letter" | "job" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
                 /** @description Return only changes of this resource: an id or a name. */
                 subject?: string;
             };
@@ -8099,7 +8179,7 @@ export interface operations {
                 /** @description Return only changes made with the API key of this name. */
                 who?: string;
                 /** @description Return only changes of this kind of resource. */
-                kind?: "agent" | "dead_letter" | "job" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
+                kind?: "agent" | "cache" | "dead_letter" | "job" | "key" | "migration" | "run" | "schema" | "secret" | "subscription" | "trigger" | "workflow";
                 /** @description Return only changes of this resource: an id or a name. */
                 subject?: string;
                 /** @description Return only entries written at or after this time. */
@@ -8125,6 +8205,160 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": string;
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_cache: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The size of the cache. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cache"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    clear_cache: {
+        parameters: {
+            query?: {
+                /** @description Delete only outputs of steps of the workflow with this name. */
+                workflow?: string;
+                /** @description Delete only outputs of steps that name this agent. */
+                agent?: string;
+            };
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was deleted. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClearedCache"];
                 };
             };
             /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */

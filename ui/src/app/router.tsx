@@ -310,6 +310,7 @@ const AUDITED = [
   "migration",
   "key",
   "secret",
+  "cache",
   "dead_letter",
   "trigger",
   "subscription",

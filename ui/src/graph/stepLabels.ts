@@ -34,6 +34,7 @@ function waitWords(kind: WaitingFor["kind"]): string {
   if (kind === "retry") return "for retry";
   if (kind === "event") return "for an event";
   if (kind === "agent") return "for an agent";
+  if (kind === "cache") return "for an equal step";
   return isForTheWorld(kind) ? "for a time" : "for a person";
 }
 

@@ -42,14 +42,14 @@ export interface Failure {
 }
 
 export interface WaitingFor {
-  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome" | "time" | "event" | "person" | "agent";
+  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome" | "time" | "event" | "person" | "agent" | "cache";
   readonly text: string;
   readonly until: number | null;
 }
 
 /** Whether the step continues without a person, and nothing is done for it meanwhile. */
 export const isForTheWorld = (kind: WaitingFor["kind"]): boolean =>
-  kind === "time" || kind === "event" || kind === "agent";
+  kind === "time" || kind === "event" || kind === "agent" || kind === "cache";
 
 /** Whether a person can answer in the inbox. */
 export const isForAPerson = (kind: WaitingFor["kind"] | undefined): boolean =>
@@ -271,10 +271,15 @@ function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
     case "StepStarted":
       return { ...begun(step, attempt, at), agent: textOf(data["agent"]), spans: next("call") };
     case "StepAgentSought":
+    case "StepOutputSought":
       return { ...step, status: "WAITING", waitingFor: waitOf(data["waiting_for"]), spans: next("dormant") };
     case "StepAgentChosen":
     case "StepHedgeWon":
       return { ...step, agent: textOf(data["agent"]) };
+    case "StepOutputClaimed":
+      return { ...step, waitingFor: null };
+    case "StepFromCache":
+      return { ...ended(step, "COMPLETED", at), kept: true, reason: "Output reused from the cache." };
     case "StepFailedOver":
       return { ...step, status: "PENDING", waitingFor: null, spans: next("queued", attempt, true) };
     case "StepBegan":
@@ -411,7 +416,7 @@ export function failureOf(value: unknown): Failure | null {
   };
 }
 
-const WAITING_KINDS: readonly WaitingFor["kind"][] = ["auth", "time", "event", "person", "outcome", "agent"];
+const WAITING_KINDS: readonly WaitingFor["kind"][] = ["auth", "time", "event", "person", "outcome", "agent", "cache"];
 
 function waitOf(value: unknown): WaitingFor {
   const { kind, text, until } = (value ?? {}) as Record<string, unknown>;

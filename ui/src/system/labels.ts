@@ -54,10 +54,12 @@ export const KINDS: Record<AuditKind, string> = {
   trigger: "Triggers",
   subscription: "Subscriptions",
   job: "Jobs",
+  cache: "Cache of outputs",
 };
 
 const ACTION_LABELS: Record<string, string> = {
   "run.cancel": "Cancelled run",
+  "cache.clear": "Cleared the cache of outputs:",
   "run.pause": "Paused run",
   "run.delete": "Deleted run",
   "job.start": "Started bulk operation",

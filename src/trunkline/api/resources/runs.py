@@ -21,7 +21,7 @@ from trunkline.api.resources.common import (
     stored_json,
     time_or_none,
 )
-from trunkline.api.resources.step_routing import RoutingResource, step_routing
+from trunkline.api.resources.step_routing import FromCacheResource, RoutingResource, from_cache, step_routing
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import JsonObject
 from trunkline.machine.events import shown_inner_questions, waited_events
@@ -214,6 +214,9 @@ class StepResource(TypedDict):
             RoutingResource,
             Meta(description="Only for a step that chooses its agent when it begins, and has begun."),
         ]
+    ]
+    from_cache: NotRequired[
+        Annotated[FromCacheResource, Meta(description="Only for a step whose output is from the cache.")]
     ]
     round: NotRequired[
         Annotated[int, Meta(ge=1, description="Only for a step with `repeat`: the number of its last round.")]
@@ -426,6 +429,8 @@ def step_resource(view: StepView, *, payloads: bool = True) -> StepResource:
         resource["workflow"] = view.workflow
     if state.route is not None:
         resource["routing"] = step_routing(state.route)
+    if (origin := from_cache(state.call_details.cache)) is not None:
+        resource["from_cache"] = origin
     if state.round:
         resource["round"] = state.round
     if view.child is not None:

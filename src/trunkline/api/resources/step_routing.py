@@ -1,4 +1,4 @@
-"""Why a step calls its agent, as the REST API returns it."""
+"""Why a step calls its agent, or calls none, as the REST API returns it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
+from trunkline.api.resources.common import Timestamp
+from trunkline.clock import rfc3339
 from trunkline.machine.candidates import CandidateStatus
-from trunkline.machine.state import AgentRoute
+from trunkline.machine.state import AgentRoute, CacheUse
 
 
 class CandidateResource(TypedDict):
@@ -43,6 +45,20 @@ class RoutingResource(TypedDict):
     hedges: Annotated[
         list[str], Meta(description="Agents that have the same work at present, because `agent` is slow.")
     ]
+
+
+class FromCacheResource(TypedDict):
+    """Where the output of a step comes from that has called no agent."""
+
+    run_id: Annotated[str, Meta(description="The run that the output comes from. It may have been deleted.")]
+    step: str
+    completed_at: Annotated[Timestamp, Meta(description="When that step completed.")]
+
+
+def from_cache(use: CacheUse | None) -> FromCacheResource | None:
+    if use is None or use.run_id is None or use.step is None or use.at is None:
+        return None
+    return {"run_id": use.run_id, "step": use.step, "completed_at": rfc3339(use.at)}
 
 
 def step_routing(route: AgentRoute) -> RoutingResource:

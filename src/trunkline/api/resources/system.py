@@ -113,6 +113,17 @@ class SystemState(TypedDict):
     warnings: Annotated[list[str], Meta(description="Problems that do not stop work, but need attention.")]
 
 
+class CacheResource(TypedDict):
+    """The cache of outputs of steps."""
+
+    outputs: Annotated[int, Meta(description="How many outputs can be reused.")]
+    size_bytes: int
+
+
+class ClearedCacheResource(TypedDict):
+    cleared: Annotated[int, Meta(description="How many outputs were deleted.")]
+
+
 class AuditEntryResource(TypedDict):
     id: str
     at: Timestamp

@@ -1,4 +1,7 @@
-"""The process and the system: liveness, readiness, metrics, the system state, the audit log, the caller's identity."""
+"""
+The process and the system: liveness, readiness, metrics, the system state, the audit log, the caller's identity,
+and the cache of outputs.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ from trunkline.api.problems import KINDS, problem
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.system import (
     AuditPage,
+    CacheResource,
     CallerResource,
+    ClearedCacheResource,
     Liveness,
     Readiness,
     SystemState,
@@ -35,6 +40,7 @@ from trunkline.system_clock import SystemClock
 SYSTEM = "/api/v1/system"
 AUDIT = "/api/v1/audit"
 ME = "/api/v1/me"
+CACHE = "/api/v1/cache"
 METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _ALIVE = encode(Liveness(status=OK))
 
@@ -68,6 +74,16 @@ class ExportAuditParameters(Parameters, frozen=True, kw_only=True):
     follow: Annotated[
         bool, Meta(description="`true` keeps the response open and sends new entries as they are written.")
     ] = False
+
+
+class ClearCacheParameters(Parameters, frozen=True, kw_only=True):
+    workflow: (
+        Annotated[str, Meta(description="Delete only outputs of steps of the workflow with this name.")]
+        | None
+    ) = None
+    agent: Annotated[str, Meta(description="Delete only outputs of steps that name this agent.")] | None = (
+        None
+    )
 
 
 class ProbeRoutes:
@@ -166,6 +182,29 @@ class SystemRoutes:
         return json_response(caller)
 
 
+class CacheRoutes:
+    def __init__(self, services: Services) -> None:
+        self._cache = services.cached_outputs
+
+    async def get(self, _request: Request) -> Response:
+        """Get the size of the cache of outputs."""
+        size = await self._cache.size()
+        resource: CacheResource = {"outputs": size.outputs, "size_bytes": size.size_bytes}
+        return json_response(resource)
+
+    async def clear(self, _request: Request, given: ClearCacheParameters) -> Response:
+        """
+        Clear the cache of outputs. Steps with `cache` call their agents again.
+
+        Outputs of completed steps do not change. Steps that are waiting for an equal step that is running still get
+        its output.
+        """
+        cleared: ClearedCacheResource = {
+            "cleared": await self._cache.clear(workflow=given.workflow, agent=given.agent)
+        }
+        return json_response(cleared)
+
+
 def probe_operations(probes: Probes) -> list[Operation]:
     routes = ProbeRoutes(probes)
     return [
@@ -211,5 +250,19 @@ def system_operations(services: Services) -> list[Operation]:
         operation(
             f"GET {ME}", routes.me, name="get_caller", tag="system",
             responses={200: ResponseSpec("The caller's identity.", CallerResource)},
+        ),
+    ]  # fmt: skip
+
+
+def cache_operations(services: Services) -> list[Operation]:
+    routes = CacheRoutes(services)
+    return [
+        operation(
+            f"GET {CACHE}", routes.get, name="get_cache", tag="system",
+            responses={200: ResponseSpec("The size of the cache.", CacheResource)},
+        ),
+        operation(
+            f"DELETE {CACHE}", routes.clear, ClearCacheParameters, name="clear_cache", tag="system",
+            responses={200: ResponseSpec("What was deleted.", ClearedCacheResource)}, problems=(422,),
         ),
     ]  # fmt: skip

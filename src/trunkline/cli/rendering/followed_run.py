@@ -172,6 +172,20 @@ def _agent_chosen(step: FollowedStep, data: JsonObject, _at: datetime | None) ->
     return f"will call {step.agent}: {_text(data.get('reason'))}"
 
 
+def _output_sought(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    step.status, step.reason = "WAITING", _text(_object(data.get("waiting_for")).get("text"))
+    return "looks for a cached output"
+
+
+def _output_claimed(_step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
+    return "has no cached output"
+
+
+def _from_cache(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    step.status, step.reason = "COMPLETED", f"from cache: run {_text(data.get('run_id'))}"
+    return f"completed {step.reason}"
+
+
 def _failed_over(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     agent, message = _text(data.get("agent")), _message(data)
     step.status, step.reason = "PENDING", f"{agent} has not accepted the call: {message}"
@@ -402,6 +416,9 @@ _STEP_EVENTS: dict[str, StepEventText] = {
     "StepStarted": _started,
     "StepAgentSought": _agent_sought,
     "StepAgentChosen": _agent_chosen,
+    "StepOutputSought": _output_sought,
+    "StepOutputClaimed": _output_claimed,
+    "StepFromCache": _from_cache,
     "StepFailedOver": _failed_over,
     "StepHedged": _hedged,
     "StepHedgeLost": _hedge_lost,

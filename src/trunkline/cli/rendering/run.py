@@ -222,6 +222,8 @@ def _why(step: StepResource) -> str:
         return _waiting(step["waiting_for"])
     if step["error"]:
         return step["error"]["message"]
+    if "from_cache" in step:
+        return f"from cache: run {step['from_cache']['run_id']}"
     child = step.get("child")
     if child is not None:
         round_ = [f"round {step['round']},"] if "round" in step else []

@@ -17,7 +17,7 @@ from trunkline.cli.failures import ServerUnreachable
 from trunkline.cli.rest.calls import API, FLEET_SECONDS, YAML_TYPE, Page, segment
 from trunkline.cli.rest.http_client import RestRequest, read_json, with_query
 from trunkline.cli.rest.inbox_calls import InboxCalls
-from trunkline.cli.rest.job_calls import JobCalls
+from trunkline.cli.rest.job_calls import CacheCalls, JobCalls
 from trunkline.cli.rest.subscription_calls import SubscriptionCalls
 from trunkline.cli.rest.trigger_calls import EventCalls, TriggerCalls
 from trunkline.sse import SseEvent, SseParser
@@ -71,7 +71,7 @@ class WaitOver(Exception):
     """The time to wait is up; the run goes on."""
 
 
-class Client(EventCalls, InboxCalls, JobCalls, SubscriptionCalls, TriggerCalls):
+class Client(EventCalls, InboxCalls, JobCalls, CacheCalls, SubscriptionCalls, TriggerCalls):
     """One server's API."""
 
     # Agents

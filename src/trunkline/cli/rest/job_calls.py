@@ -1,13 +1,15 @@
-"""The calls of the REST API for bulk operations and their jobs."""
+"""The calls of the REST API for bulk operations and their jobs, and for the cache of outputs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.rest.calls import API, Page, RestCalls, segment
+from trunkline.cli.rest.http_client import with_query
 
 if TYPE_CHECKING:
     from trunkline.api.resources.jobs import JobResource
+    from trunkline.api.resources.system import CacheResource, ClearedCacheResource
     from trunkline.jsontypes import JsonObject
 
 
@@ -24,3 +26,12 @@ class JobCalls(RestCalls):
 
     def cancel_job(self, job_id: str) -> JobResource:
         return cast("JobResource", self._send("POST", f"/jobs/{segment(job_id)}/cancel").value)
+
+
+class CacheCalls(RestCalls):
+    def cache(self) -> CacheResource:
+        return cast("CacheResource", self.get(f"{API}/cache"))
+
+    def clear_cache(self, *, workflow: str | None = None, agent: str | None = None) -> ClearedCacheResource:
+        path = with_query("/cache", {"workflow": workflow, "agent": agent})
+        return cast("ClearedCacheResource", self._send("DELETE", path).value)

@@ -29,14 +29,14 @@ from trunkline.machine.events import (
     StepWorking,
 )
 from trunkline.machine.evolve import has_item_contexts
-from trunkline.machine.inputs import CandidatesFound, ReplyOverdue, StepDeadlinePassed
+from trunkline.machine.inputs import CandidatesFound, ReplyOverdue
 from trunkline.machine.retry import is_answered
 from trunkline.machine.state import HumanTask, StepState, WaitingFor
 from trunkline.machine.steps import human_tasks, repair, routing
 from trunkline.machine.steps.failure import fail, fail_attempt, outcome_unknown
 from trunkline.machine.steps.step_input import read_input
-from trunkline.machine.steps.timers import cancel_wait_timer, reply_timer
-from trunkline.machine.turn import Turn, deadline_timer
+from trunkline.machine.steps.timers import cancel_wait_timer, reply_timer, start_step_deadline
+from trunkline.machine.turn import Turn
 from trunkline.messages import (
     AgentResult,
     AgentTask,
@@ -83,10 +83,8 @@ def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
     attempt = step.attempts if replying or (route is not None and route.tried) else step.attempts + 1
     agent, number = (plan.agent, 0) if route is None else (route.agent, route.number)
     task = _task(turn, plan, step, text, attempt, agent, number)
-    is_first = attempt == 1 and not replying and route is None
-    if definition.deadline is not None and plan.for_each is None and is_first:
-        due = after(turn.now, definition.deadline)
-        turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
+    if attempt == 1 and not replying and route is None and step.call_details.cache is None:
+        start_step_deadline(turn, plan, step)
     turn.record(StepStarted(step.name, attempt, task.task_id, agent, Payload(text)))
     turn.add_effect(DispatchTask(task))
     if definition.hedge is not None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from trunkline.clock import after
 from trunkline.ids import RunId, child_run_id
-from trunkline.machine.effects import SendRunInput, StartChildRun, StartTimer
+from trunkline.machine.effects import SendRunInput, StartChildRun
 from trunkline.machine.events import (
     Payload,
     StepCancelled,
@@ -28,11 +27,10 @@ from trunkline.machine.inputs import (
     ChildWaiting,
     PauseRequested,
     ResumeRequested,
-    StepDeadlinePassed,
 )
 from trunkline.machine.state import StepState
 from trunkline.machine.steps import failure, rounds, step_input, timers
-from trunkline.machine.turn import Turn, deadline_timer
+from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledStep, block_path
 
@@ -87,9 +85,8 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
         round_ = step.round or 1
         if step.input is None:
             text = rounds.first_input(plan, text)
-    if plan.definition.deadline is not None and plan.for_each is None and not step.has_begun:
-        due = after(turn.now, plan.definition.deadline)
-        turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
+    if not step.has_begun:
+        timers.start_step_deadline(turn, plan, step)
     child = _run_id(turn.state.id, step, round_, attempt)
     version = plan.definition.version
     turn.record(StepChildStarted(step.name, attempt, child, workflow, Payload(text), version, block, round_))

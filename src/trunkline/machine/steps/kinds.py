@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from trunkline.machine import output_cache
+from trunkline.machine.inputs import OutputLookedUp
 from trunkline.machine.state import StepState
 from trunkline.machine.steps import actions, agent, ask, child, failure, routing, sleep, timers, wait_for
 from trunkline.machine.turn import Turn
@@ -13,6 +15,13 @@ from trunkline.workflow import CompiledStep, format_duration
 
 def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """For the first time or again."""
+    if output_cache.must_ask(plan, step):
+        output_cache.ask(turn, plan, step)
+    else:
+        begin_work(turn, plan, step)
+
+
+def begin_work(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     match plan.kind:
         case "agent":
             agent.begin(turn, plan, step)
@@ -46,9 +55,18 @@ def stop(turn: Turn, step: StepState) -> None:
             assert_never(plan.kind)
 
 
+def take_output(turn: Turn, plan: CompiledStep, step: StepState, found: OutputLookedUp) -> None:
+    """The cache has answered."""
+    if output_cache.take(turn, step, found):
+        begin_work(turn, plan, step)
+
+
 def end_wait(turn: Turn, plan: CompiledStep, step: StepState, attempt: int) -> None:
     """The time has come for which, or until which, the step's action waited in this attempt."""
     if step.status != "WAITING" or step.attempts != attempt:
+        return
+    if step.waiting_for is not None and step.waiting_for.kind == "cache":
+        output_cache.ask_again(turn, step)
         return
     match plan.kind:
         case "sleep":

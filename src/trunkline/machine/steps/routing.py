@@ -22,12 +22,12 @@ from trunkline.machine.events import (
     StepHedgeWon,
     StepRequeued,
 )
-from trunkline.machine.inputs import CandidatesFound, HedgeDue, StepDeadlinePassed, WaitDue
+from trunkline.machine.inputs import CandidatesFound, HedgeDue, WaitDue
 from trunkline.machine.retry import is_answered, was_sent
 from trunkline.machine.state import AgentRoute, StepState, WaitingFor
 from trunkline.machine.steps.failure import fail, fail_without_call
-from trunkline.machine.steps.timers import agent_timer, hedge_timer
-from trunkline.machine.turn import Turn, deadline_timer
+from trunkline.machine.steps.timers import agent_timer, hedge_timer, start_step_deadline
+from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, StepError
 from trunkline.workflow import AllowTag, CompiledStep, ExpressionError
 
@@ -85,10 +85,8 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> bool:
 
 
 def _start_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:
-    deadline = plan.definition.deadline
-    if deadline is not None and plan.for_each is None and step.route is None:
-        due = after(turn.now, deadline)
-        turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
+    if step.route is None and step.call_details.cache is None:
+        start_step_deadline(turn, plan, step)
 
 
 def _refuse(turn: Turn, plan: CompiledStep, step: StepState, name: str) -> None:

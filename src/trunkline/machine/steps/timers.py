@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from trunkline.machine.effects import StopAwaitingEvents, UnlistTask
+from trunkline.clock import after
+from trunkline.machine.effects import StartTimer, StopAwaitingEvents, UnlistTask
+from trunkline.machine.inputs import StepDeadlinePassed
 from trunkline.machine.state import HumanTask, StepState
-from trunkline.machine.turn import Turn
+from trunkline.machine.turn import Turn, deadline_timer
+from trunkline.workflow import CompiledStep
 
 
 def _attempt(step: StepState) -> str:
@@ -26,6 +29,11 @@ def agent_timer(step: StepState) -> str:
     return f"agent/{step.name}/{step.attempts}/{lookups}"
 
 
+def cache_timer(step: StepState) -> str:
+    use = step.call_details.cache
+    return f"cache/{step.name}/{0 if use is None else use.number}"
+
+
 def hedge_timer(step: StepState, number: int) -> str:
     return f"hedge/{step.name}/{step.attempts}/{number}"
 
@@ -38,6 +46,14 @@ def escalation_timer(step: StepState, task: HumanTask) -> str:
     key = f"escalation/{step.name}/{step.attempts}/{task.escalated}"
     # An agent may ask again at the same attempt.
     return f"{key}/{step.replies}" if step.replies else key
+
+
+def start_step_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:
+    """When the step begins; that of a step with items is the whole step's."""
+    deadline = plan.definition.deadline
+    if deadline is not None and plan.for_each is None:
+        due = after(turn.now, deadline)
+        turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
 
 
 def cancel_wait_timer(turn: Turn, step: StepState) -> None:
@@ -57,6 +73,8 @@ def cancel_wait_timer(turn: Turn, step: StepState) -> None:
             turn.state.taken_events = None
     if task is not None and task.next_escalation is not None:
         turn.cancel_timer(escalation_timer(step, task))
+    if waiting.kind == "cache":
+        turn.cancel_timer(cache_timer(step))
     if waiting.until is None:
         return
     match waiting.kind:

@@ -1,5 +1,5 @@
 """
-The status of the system for operators: live processes, queue lengths, and warnings.
+The status of the system for operators: live processes, queue lengths, warnings, and the cache of outputs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import msgspec
 from trunkline.brokers.base import Lag
 from trunkline.clock import Clock
 from trunkline.errors import Unavailable
+from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import Store
+from trunkline.stores.port.agents.output_cache import CacheSize
 from trunkline.stores.port.operations import Process, Queues, SeenProcess
 
 # Enough to tell a queue that is long from one that grows, and counted in milliseconds.
@@ -135,3 +137,23 @@ def _waiting(queues: Queues) -> Iterator[str]:
 
 def _number(count: int) -> str:
     return f"{count:,}" if count < MAX_COUNTED else f"{count:,} or more"
+
+
+class CachedOutputs:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def size(self) -> CacheSize:
+        return await self._store.output_cache.size()
+
+    async def clear(self, *, workflow: str | None = None, agent: str | None = None) -> int:
+        """
+        Deletes the outputs of a workflow's steps, or of an agent, or all; how many.
+
+        Steps that wait for an output go on waiting for the step that makes it.
+        """
+        async with self._store.transaction() as tx:
+            cleared = await tx.output_cache.clear(workflow=workflow, agent=agent)
+            subject = workflow or agent or "all"
+            await tx.audit.put([audit_entry("cache", "clear", subject, outputs=cleared)])
+        return cleared

@@ -57,6 +57,7 @@ REVISIONS = (
     "0028",
     "0029",
     "0030",
+    "0031",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

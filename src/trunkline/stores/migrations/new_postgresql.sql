@@ -1130,3 +1130,42 @@ COMMENT ON COLUMN processes.reads_pieces IS 'NULL: of the revision before';
 
 UPDATE alembic_version SET version_num='0030' WHERE alembic_version.version_num = '0029';
 
+-- Running upgrade 0030 -> 0031
+
+CREATE TABLE kept_outputs (
+    digest TEXT COLLATE "C" NOT NULL, 
+    output BYTEA NOT NULL, 
+    size_bytes INTEGER NOT NULL, 
+    run_id UUID NOT NULL, 
+    step TEXT COLLATE "C" NOT NULL, 
+    workflow TEXT COLLATE "C" NOT NULL, 
+    agent TEXT COLLATE "C" NOT NULL, 
+    at BIGINT NOT NULL, 
+    expires_at BIGINT NOT NULL, 
+    PRIMARY KEY (digest)
+);
+
+COMMENT ON COLUMN kept_outputs.digest IS 'Of the key, in its scope';
+
+COMMENT ON COLUMN kept_outputs.agent IS 'Empty: a workflow or a block';
+
+CREATE INDEX ix_kept_outputs_expires_at ON kept_outputs (expires_at, size_bytes);
+
+CREATE INDEX ix_kept_outputs_run_id ON kept_outputs (run_id);
+
+CREATE TABLE output_claims (
+    run_id UUID NOT NULL, 
+    step TEXT COLLATE "C" NOT NULL, 
+    number INTEGER NOT NULL, 
+    digest TEXT COLLATE "C" NOT NULL, 
+    waits INTEGER NOT NULL, 
+    since BIGINT NOT NULL, 
+    PRIMARY KEY (run_id, step)
+);
+
+COMMENT ON COLUMN output_claims.waits IS '0: its step does the work';
+
+CREATE INDEX ix_output_claims_digest ON output_claims (digest, waits, since, run_id, step);
+
+UPDATE alembic_version SET version_num='0031' WHERE alembic_version.version_num = '0030';
+

@@ -860,3 +860,36 @@ ALTER TABLE processes ADD COLUMN reads_pieces SMALLINT;
 
 UPDATE alembic_version SET version_num='0030' WHERE alembic_version.version_num = '0029';
 
+-- Running upgrade 0030 -> 0031
+
+CREATE TABLE kept_outputs (
+    digest TEXT NOT NULL, 
+    output BLOB NOT NULL, 
+    size_bytes INTEGER NOT NULL, 
+    run_id TEXT NOT NULL, 
+    step TEXT NOT NULL, 
+    workflow TEXT NOT NULL, 
+    agent TEXT NOT NULL, 
+    at BIGINT NOT NULL, 
+    expires_at BIGINT NOT NULL, 
+    PRIMARY KEY (digest)
+);
+
+CREATE INDEX ix_kept_outputs_expires_at ON kept_outputs (expires_at, size_bytes);
+
+CREATE INDEX ix_kept_outputs_run_id ON kept_outputs (run_id);
+
+CREATE TABLE output_claims (
+    run_id TEXT NOT NULL, 
+    step TEXT NOT NULL, 
+    number INTEGER NOT NULL, 
+    digest TEXT NOT NULL, 
+    waits INTEGER NOT NULL, 
+    since BIGINT NOT NULL, 
+    PRIMARY KEY (run_id, step)
+);
+
+CREATE INDEX ix_output_claims_digest ON output_claims (digest, waits, since, run_id, step);
+
+UPDATE alembic_version SET version_num='0031' WHERE alembic_version.version_num = '0030';
+

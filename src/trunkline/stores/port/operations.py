@@ -17,6 +17,7 @@ AuditKind = Literal[
     "run",
     "workflow",
     "agent",
+    "cache",
     "migration",
     "key",
     "schema",

@@ -4,7 +4,8 @@ Moving everything from one store to another: the tables that are copied, column 
 Not copied: the agents' secrets, named secrets and the API's keys, which are set again in the new store; leases, which
 end with the processes that held them, and the list of those processes; what bridges knew of agents together
 (`agent_states`, `agent_sides`), which they find out again; what agents had to do minute by minute
-(`agent_minutes`), which is deleted after a day; and jobs, which end with the store they were started in.
+(`agent_minutes`), which is deleted after a day; jobs, which end with the store they were started in; and the cache of
+outputs (`kept_outputs`, `output_claims`): a step that waits for one asks again.
 """
 
 from __future__ import annotations

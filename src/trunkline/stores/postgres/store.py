@@ -30,6 +30,7 @@ from trunkline.stores.postgres.tables.agents.agent_events import (
     PostgresCheckReads,
     PostgresComparisonReads,
 )
+from trunkline.stores.postgres.tables.agents.output_cache import PostgresOutputCacheReads
 from trunkline.stores.postgres.tables.agents.registry import PostgresAgentReads
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackReads
 from trunkline.stores.postgres.tables.automation.jobs import PostgresJobReads
@@ -72,6 +73,7 @@ class PostgresStore:
         self.checks = PostgresCheckReads(pool, now)
         self.comparisons = PostgresComparisonReads(pool, now)
         self.activity = PostgresActivityReads(pool, now)
+        self.output_cache = PostgresOutputCacheReads(pool, now)
         self.workflows = PostgresWorkflowReads(pool, now)
         self._pieces, self._gate = PieceCache(), PieceGate()
         self.runs = PostgresRunReads(pool, now, PostgresPayloadReads(pool, self._pieces))

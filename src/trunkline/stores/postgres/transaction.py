@@ -21,6 +21,7 @@ from trunkline.stores.postgres.tables.agents.agent_events import (
     PostgresCheckWrites,
     PostgresComparisonWrites,
 )
+from trunkline.stores.postgres.tables.agents.output_cache import PostgresOutputCacheWrites
 from trunkline.stores.postgres.tables.agents.registry import PostgresAgentWrites
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackWrites
 from trunkline.stores.postgres.tables.automation.jobs import PostgresJobWrites
@@ -145,6 +146,10 @@ class PostgresTransaction:
     @property
     def start_queue(self) -> PostgresStartQueueWrites:
         return PostgresStartQueueWrites(self._db, self.now)
+
+    @property
+    def output_cache(self) -> PostgresOutputCacheWrites:
+        return PostgresOutputCacheWrites(self._db, self.now)
 
     @property
     def triggers(self) -> PostgresTriggerWrites:

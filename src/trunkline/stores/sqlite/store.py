@@ -36,6 +36,7 @@ from trunkline.stores.sqlite.tables.agents.agent_events import (
     SqliteCheckReads,
     SqliteComparisonReads,
 )
+from trunkline.stores.sqlite.tables.agents.output_cache import SqliteOutputCacheReads
 from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentReads
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackReads
 from trunkline.stores.sqlite.tables.automation.jobs import SqliteJobReads
@@ -70,6 +71,7 @@ class SqliteStore:
         self.checks = SqliteCheckReads(reader, clock)
         self.comparisons = SqliteComparisonReads(reader, clock)
         self.activity = SqliteActivityReads(reader, clock)
+        self.output_cache = SqliteOutputCacheReads(reader, clock)
         self.workflows = SqliteWorkflowReads(reader, clock, self._cache)
         payloads = SqlitePayloadReads(reader, path, self._cache.pieces)
         self.runs = SqliteRunReads(reader, clock, self._cache, payloads)

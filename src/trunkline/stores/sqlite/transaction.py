@@ -25,6 +25,7 @@ from trunkline.stores.sqlite.tables.agents.agent_events import (
     SqliteCheckWrites,
     SqliteComparisonWrites,
 )
+from trunkline.stores.sqlite.tables.agents.output_cache import SqliteOutputCacheWrites
 from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentWrites
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackWrites
 from trunkline.stores.sqlite.tables.automation.jobs import SqliteJobWrites
@@ -160,6 +161,10 @@ class SqliteTransaction:
     @property
     def start_queue(self) -> SqliteStartQueueWrites:
         return SqliteStartQueueWrites(self._db, self.now)
+
+    @property
+    def output_cache(self) -> SqliteOutputCacheWrites:
+        return SqliteOutputCacheWrites(self._db, self.now)
 
     @property
     def triggers(self) -> SqliteTriggerWrites:

@@ -163,7 +163,8 @@ def _ask() -> JsonObject:
 
 def without_call() -> JsonObject:
     """What a step with an action cannot have."""
-    return {"agent": {"const": ""}, "workflow": False, "skill": False, **dict.fromkeys(CALL_ONLY_KEYS, False)}
+    refused = ("workflow", "skill", "cache", *CALL_ONLY_KEYS)
+    return {"agent": {"const": ""}, **dict.fromkeys(refused, False)}
 
 
 def action_properties() -> dict[str, Json]:

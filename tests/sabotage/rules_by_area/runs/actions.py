@@ -21,7 +21,7 @@ ACTIONS: Sequence[Rule] = (
         name="wait-ends-with-its-own-timer",
         breaks="A late timer of an earlier attempt ends the wait of the present one too early.",
         symbol="trunkline.machine.steps.kinds:end_wait",
-        change=Drop("operand", 2, of=2),
+        change=Drop("operand", 2, of=4),
         caught_by=(f"{_MACHINE}::test_a_timer_of_another_attempt_does_not_end_the_sleep",),
     ),
     Rule(

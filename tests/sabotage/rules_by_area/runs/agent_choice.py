@@ -60,7 +60,7 @@ AGENT_CHOICE: Sequence[Rule] = (
         name="search-for-an-agent-is-under-way",
         breaks="A cancelled run calls the agent that it was looking for.",
         symbol="trunkline.machine.state:StepState.has_begun",
-        change=Drop("operand", 3, of=3),
+        change=Drop("operand", 1, of=5),
         caught_by=(f"{_MACHINE}::test_a_cancelled_run_looks_for_no_agent",),
     ),
     Rule(

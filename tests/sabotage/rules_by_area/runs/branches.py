@@ -38,7 +38,7 @@ BRANCHES: Sequence[Rule] = (
         name="step-deadline-ends-with-its-step",
         breaks="A finished step leaves its timer behind.",
         symbol="trunkline.machine.turn:Turn.record",
-        change=Change("condition", 2, of=2, becomes="False"),
+        change=Change("condition", 2, of=3, becomes="False"),
         caught_by=(f"{_DEADLINES}::test_a_step_that_ends_in_time_leaves_no_timer",),
     ),
     Rule(

@@ -59,7 +59,7 @@ RECEIVED_EVENTS: Sequence[Rule] = (
         name="end-of-a-wait-is-noted",
         breaks="Events are brought forever to steps that wait no more.",
         symbol="trunkline.machine.steps.timers:cancel_wait_timer",
-        change=Drop("call statement", 2, of=7),
+        change=Drop("call statement", 2, of=8),
         caught_by=(f"{_MACHINE}::test_whatever_ends_the_wait_no_more_events_come[cancel]",),
     ),
     Rule(

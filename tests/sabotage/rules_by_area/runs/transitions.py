@@ -209,7 +209,7 @@ TRANSITIONS: Sequence[Rule] = (
         name="deadline-ends-with-its-question",
         breaks="An answered question leaves its timer behind.",
         symbol="trunkline.machine.decide:_apply",
-        change=Drop("call statement", 22, of=30),
+        change=Drop("call statement", 23, of=31),
         caught_by=(f"{_DEADLINES}::test_a_question_waits_to_the_last_moment",),
     ),
     Rule(

@@ -1,8 +1,9 @@
-/** Why a step calls its agent: the agents that it compared, and those that it tried. */
+/** Why a step calls its agent: the agents that it compared, and those that it tried. Or where its output comes from. */
 
 import { Anchor, Table, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 
+import { Timestamp } from "../../app/Timestamp.tsx";
 import type { Step } from "./useDetails.ts";
 
 type Routing = NonNullable<Step["routing"]>;
@@ -52,6 +53,25 @@ export function RoutingView({ routing }: { routing: Routing }) {
       {routing.tried.length > 0 && <Note text={`Tried before in this attempt: ${routing.tried.join(", ")}`} />}
       {routing.hedges.length > 0 && <Note text={`Called at the same time: ${routing.hedges.join(", ")}`} />}
     </details>
+  );
+}
+
+/** The step that the output was reused from. */
+export function FromCache({ origin }: { origin: NonNullable<Step["from_cache"]> }) {
+  return (
+    <Text size="xs" c="dimmed" data-testid="from-cache">
+      From cache: step {origin.step} of{" "}
+      <Anchor
+        component={Link}
+        to="/runs/$run"
+        params={{ run: origin.run_id } as never}
+        search={{ step: origin.step } as never}
+        size="xs"
+      >
+        run {origin.run_id.slice(-12)}
+      </Anchor>
+      , completed <Timestamp at={origin.completed_at} />
+    </Text>
   );
 }
 

@@ -19,7 +19,7 @@ import type { InspectorProps } from "./Inspector.tsx";
 import { ItemList } from "./ItemList.tsx";
 import { expressionOf } from "./jsonRows.ts";
 import { LogsTab } from "./LogsTab.tsx";
-import { RoutingView } from "./RoutingView.tsx";
+import { FromCache, RoutingView } from "./RoutingView.tsx";
 import { TabBar, type TabSpec, wishOf } from "./TabBar.tsx";
 import { useEvents } from "./useEvents.ts";
 import { isOver, mayHaveFailed, movesOf, type Step, stepIn, useStepDetail } from "./useDetails.ts";
@@ -141,6 +141,7 @@ export function StepInspector({
           onTab("items");
         }}
       />
+      {step.from_cache !== undefined && <FromCache origin={step.from_cache} />}
       {step.routing !== undefined && <RoutingView routing={step.routing} />}
       {step.waiting_for !== null && status === "WAITING" && <Waiting waiting={step.waiting_for} />}
       {missing === null ? (
@@ -182,6 +183,7 @@ const WAITING_LABELS: Readonly<Record<NonNullable<Step["waiting_for"]>["kind"], 
   event: "Waiting for an event",
   person: "Waiting for a person",
   agent: "Waiting for an agent",
+  cache: "Waiting for the output of an equal step",
 };
 
 function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {

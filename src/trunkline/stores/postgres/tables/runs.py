@@ -134,6 +134,8 @@ _DELETE = (
     "DELETE FROM push_configs WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM listed_tasks WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM task_comments WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM kept_outputs WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM output_claims WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM run_labels WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM runs WHERE id = ANY($1::uuid[])",
 )

@@ -157,6 +157,8 @@ _DELETE_RUN = (
     "DELETE FROM push_configs WHERE run_id = ?",
     "DELETE FROM listed_tasks WHERE run_id = ?",
     "DELETE FROM task_comments WHERE run_id = ?",
+    "DELETE FROM kept_outputs WHERE run_id = ?",
+    "DELETE FROM output_claims WHERE run_id = ?",
     "DELETE FROM run_labels WHERE run_id = ?",
     "DELETE FROM runs WHERE id = ?",
 )
