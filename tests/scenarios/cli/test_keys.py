@@ -14,6 +14,7 @@ import pytest
 from tests.forked_program import trunkline_command
 
 from trunkline.cli.demo.processes import running
+from trunkline.cli.rendering.times import date_time
 
 
 class Result(NamedTuple):
@@ -90,7 +91,7 @@ def test_a_key_can_expire(tmp_path: Path) -> None:
     assert expires - created == timedelta(days=90)
     listed = trunkline("keys", "list", *place)
     assert "active" in listed.out
-    assert shown["expires_at"] in listed.out
+    assert date_time(shown["expires_at"]) in listed.out
     assert trunkline("keys", "create", "a", "--role", "viewer", "--expires-in", "90", *place).code == 2
 
 
