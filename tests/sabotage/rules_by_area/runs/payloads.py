@@ -52,6 +52,7 @@ PAYLOADS = (
         caught_by=(
             "tests/unit/machine/test_unread_outputs.py::test_an_expression_asks_for_an_output_that_was_not_read",
         ),
+        shows="DID NOT RAISE",
     ),
     Rule(
         name="old-processes-see-no-pieces",
