@@ -5,7 +5,8 @@ What `publish` says of a workflow or an agent: how it appears to callers over A2
     {"name", "description", "version", "skills": [{"id", "name", "description", "tags", "examples"}],
      "input_modes", "output_modes", "streaming", "provider": {"organization", "url"},
      "documentation_url", "icon_url", "security": "key" | "public",
-     "input": a template that makes the run input of a message, "artifacts": {name: a template of an artifact}}
+     "input": a template that makes the run input of a message, "artifacts": {name: a template of an artifact},
+     "message": a template of a message that is the response in place of the task}
 
 Workflows and agents read it alike, except for the templates, which only workflows have. What a card says where nothing
 is given, the publication decides.
@@ -67,9 +68,11 @@ class PublishOptions(
     icon_url: _Url | None = None
     # `public`: callers need no API key, even where the API requires keys.
     security: Security = "key"
-    # Of a workflow: templates. What a message becomes, and artifacts in addition to the output.
+    # Of a workflow: templates. What a message becomes, artifacts in addition to the output, and a message that is the
+    # response in place of the task.
     input: Json | UnsetType = UNSET
     artifacts: Annotated[dict[_Word, Json], Meta(max_length=MAX_CARD_ITEMS)] = {}
+    message: Json | UnsetType = UNSET
 
 
 DEFAULT_PUBLISH_OPTIONS = PublishOptions()
@@ -113,7 +116,9 @@ def template_in(options: PublishOptions) -> str | None:
     """The first of its keys that only a workflow can have."""
     if options.input is not UNSET:
         return "input"
-    return "artifacts" if options.artifacts else None
+    if options.artifacts:
+        return "artifacts"
+    return None if options.message is UNSET else "message"
 
 
 def _without_nulls(value: dict[str, Json]) -> dict[str, Json]:

@@ -97,6 +97,8 @@ class SettingFlags:
     public_url
         URL at which other systems and people reach the API, such as https://trunkline.example. Webhook URLs, answer
         links and cards of publications contain it. Agents can then send push notifications instead of being polled.
+    a2a_http_statuses
+        Version of A2A whose HTTP statuses errors have over HTTP+JSON: 1.0.0 or 1.0.1. Default: 1.0.1.
     push_max_failures
         Failed attempts in a row after which a push notification config is disabled. Default: 1500.
     pool
@@ -187,6 +189,7 @@ class SettingFlags:
     kafka_cert_file: File = None
     kafka_key_file: File = None
     public_url: Url = None
+    a2a_http_statuses: Literal["1.0.0", "1.0.1"] | None = None
     push_max_failures: int | None = None
     pool: str | None = None
     require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None

@@ -67,7 +67,7 @@ from trunkline.machine.inputs import (
     TurnContinued,
     WaitDue,
 )
-from trunkline.machine.scope import evaluate_artifacts
+from trunkline.machine.scope import evaluate_artifacts, evaluate_message
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, StepState
 from trunkline.machine.steps import (
     agent,
@@ -480,7 +480,7 @@ def _end(turn: Turn) -> None:
 def _complete(turn: Turn) -> None:
     try:
         output = encode(_output(turn))
-        _check_artifacts(turn)
+        _check_published_values(turn)
     except ExpressionError as exc:
         _fail(turn, StepError(code="output_failed", message=str(exc), fix=fix_for("output_failed")))
         return
@@ -506,10 +506,11 @@ def _output(turn: Turn) -> Json:
     return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
 
-def _check_artifacts(turn: Turn) -> None:
+def _check_published_values(turn: Turn) -> None:
     """Callers read them of the completed run, so they must have a value."""
     if turn.state.message is not None and turn.state.parent is None:
         evaluate_artifacts(turn.state.workflow, turn.scope)
+        evaluate_message(turn.state.workflow, turn.scope)
 
 
 def _drop_run_timers(turn: Turn) -> None:

@@ -104,6 +104,12 @@ def evaluate_artifacts(workflow: CompiledWorkflow, scope: Scope) -> dict[str, Js
     return {name: template.evaluate(scope) for name, template in workflow.publish.artifacts.items()}
 
 
+def evaluate_message(workflow: CompiledWorkflow, scope: Scope) -> Json:
+    """What `publish` says in place of the task, of a completed run; None: nothing. Raises `ExpressionError`."""
+    template = workflow.publish.message
+    return None if template is None else template.evaluate(scope)
+
+
 class ItemScope:
     """The same for one item of a list, which can be read, too."""
 

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.machine.scope import completed_scope, evaluate_artifacts
+from trunkline.machine.scope import completed_scope, evaluate_artifacts, evaluate_message
 from trunkline.machine.state import StepState
-from trunkline.publishing.artifacts import artifacts_of, named_artifacts, part_v1
+from trunkline.publishing.artifacts import artifacts_of, named_artifacts, part_v1, parts_of
 from trunkline.publishing.files import StoredFiles
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import RunRecord
@@ -54,6 +54,24 @@ class AnswerReader:
         await self._files.load(record.id, output, more)
         answer = answer_of(output, of_agent=of_agent)
         return answer._replace(artifacts=_together(answer.artifacts, artifacts_of(more)))
+
+    async def bare_message(
+        self, record: RunRecord, steps: Sequence[StepState], *, of_agent: bool
+    ) -> JsonObject | None:
+        """What is said in place of the task; a workflow does so if `publish` has a message. With all files."""
+        if record.output is None:
+            return None
+        if of_agent:
+            return (await self.of(record, steps, of_agent=True)).message
+        workflow = await self._workflows.compiled_for(record)
+        if record.block is not None or workflow.publish.message is None:
+            return None
+        value = evaluate_message(workflow, completed_scope(record, steps, workflow))
+        # A copy, as in `of`.
+        output = decode(encode({"message": {"parts": parts_of(value)}}))
+        await self._files.load(record.id, output)
+        message = _message(output["message"]) if isinstance(output, dict) else None
+        return message and {"messageId": f"{record.id}/message", **message}
 
     async def _named(self, record: RunRecord, steps: Sequence[StepState]) -> dict[str, Json]:
         workflow = await self._workflows.compiled_for(record)

@@ -36,6 +36,7 @@ from trunkline.publishing.bindings.requests import CallerRequests
 from trunkline.publishing.cards.agent_cards import CARD_PATH, OLD_CARD_PATH
 from trunkline.publishing.cards.catalog import CATALOG_PATH, Catalog
 from trunkline.publishing.cards.pages import CardPages
+from trunkline.publishing.errors import HttpStatuses
 from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.incoming_exchanges import IncomingExchanges
 from trunkline.publishing.operations import ANONYMOUS, Caller, PublishedOperations
@@ -74,6 +75,7 @@ class PublishingApp:
         public_url: str | None,
         clock: Clock,
         max_wire_bytes: int,
+        http_statuses: HttpStatuses,
     ) -> None:
         self._incoming = IncomingExchanges(store, clock, max_wire_bytes)
         self._publications = Publications(services.workflows, services.registry, AgentWorkflows(store))
@@ -103,7 +105,7 @@ class PublishingApp:
             services.stopping,
         )
         self._rpc = JsonRpcBinding(requests, metrics, services.limits.max_body_bytes)
-        self._http = HttpJsonBinding(requests, metrics, services.limits.max_body_bytes)
+        self._http = HttpJsonBinding(requests, metrics, services.limits.max_body_bytes, http_statuses)
         self._traces = services.traces
         self._has_keys = services.keys is not None
 

@@ -39,11 +39,11 @@ def named_artifacts(values: Mapping[str, Json]) -> list[JsonObject]:
     return [
         {"artifactId": name, "name": name, "parts": parts}
         for name, value in values.items()
-        if (parts := _parts_of(value))
+        if (parts := parts_of(value))
     ]
 
 
-def _parts_of(value: Json) -> list[Json]:
+def parts_of(value: Json) -> list[Json]:
     match value:
         case None:
             return []
@@ -52,7 +52,7 @@ def _parts_of(value: Json) -> list[Json]:
         case {"parts": list(parts)}:
             return parts
         case {"artifacts": list(artifacts)}:
-            return list(chain.from_iterable(map(_parts_of, artifacts)))
+            return list(chain.from_iterable(map(parts_of, artifacts)))
         case _:
             return [{"data": value}]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import Literal
 
 from trunkline.api.problems import BodyTooLarge, MalformedBody
 from trunkline.errors import Finding, Invalid, NotAllowed, NotFound, Overloaded, TrunklineError, Unavailable
@@ -19,6 +20,10 @@ _ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 _BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
 # A message names some of what is wrong; a caller corrects that first.
 _MAX_FINDINGS = 20
+
+
+# The version of A2A whose statuses errors have over HTTP+JSON.
+HttpStatuses = Literal["1.0.0", "1.0.1"]
 
 
 class ErrorKind(Enum):
@@ -43,6 +48,11 @@ class ErrorKind(Enum):
         self.http_status = http_status
         self.rpc_status = rpc_status
         self.is_a2a = is_a2a
+
+    def status_over_http(self, statuses: HttpStatuses) -> int:
+        if statuses == "1.0.0" and self is ErrorKind.TASK_NOT_CANCELABLE:
+            return 409
+        return self.http_status
 
 
 class A2AError(Exception):

@@ -267,10 +267,8 @@ class PublishedOperations:
         return TaskUpdates(self._queries, self._answers, record.id, task.message, workflow)
 
     async def bare_message(self, task: CallerTask) -> JsonObject | None:
-        """What an agent has answered in place of a task."""
-        if not task.message.is_for_agent:
-            return None
-        said = (await self._tasks.answer(task)).message
+        """What an agent or a workflow says in place of the task."""
+        said = await self._tasks.bare_message(task)
         if said is None:
             return None
         message = said_message(task.record.id, task.message, said)

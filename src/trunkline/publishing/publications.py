@@ -13,6 +13,7 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.agents.cards import CardDetails
+from trunkline.clock import Instant
 from trunkline.errors import NotFound
 from trunkline.jsontypes import encode
 from trunkline.publish_options import PublishOptions, SkillOptions
@@ -39,6 +40,8 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     # What the card says where the options do not.
     about: str
     default_version: str
+    # When the workflow version or the record of the agent was saved.
+    changed_at: Instant
     details: CardDetails = CardDetails()
     # The version that a new task is a run of; of an agent, the workflow that passes messages on to it.
     saved: WorkflowVersion
@@ -134,6 +137,7 @@ class Publications:
             about=agent.description or details.description or f"The agent {agent.name}.",
             details=details,
             default_version=str(agent.version),
+            changed_at=agent.updated_at,
             saved=saved,
             workflow=await self._workflows.compiled(saved.workflow_id, saved.version),
         )
@@ -163,6 +167,7 @@ class Publications:
             options=options,
             about=workflow.definition.description or f"The workflow {name}.",
             default_version=str(saved.version),
+            changed_at=saved.created_at,
             saved=saved,
             workflow=workflow,
         )

@@ -81,6 +81,10 @@ class TaskReader:
         """What became of the task, with all files. Empty as long as it is not completed."""
         return await self._answers.of(task.record, task.steps, of_agent=task.message.is_for_agent)
 
+    async def bare_message(self, task: CallerTask) -> JsonObject | None:
+        """What is said in place of the task, with all files."""
+        return await self._answers.bare_message(task.record, task.steps, of_agent=task.message.is_for_agent)
+
     async def find(self, task_id: str, publication: str, caller: str) -> CallerTask:
         """Raises `A2AError` where there is no such task for this caller."""
         run_id = RunId(task_id)

@@ -249,5 +249,6 @@ def _create_app(services: Services | None, probes: Probes, context: ProcessConte
         public_url=context.settings.public_url,
         clock=context.clock,
         max_wire_bytes=context.settings.max_wire_bytes,
+        http_statuses=context.settings.a2a_http_statuses,
     )
     return create_app(services, published)

@@ -355,6 +355,11 @@ def _publish() -> JsonObject:
                         },
                         "description": "Artifacts that callers get in addition to the output, by name.",
                     },
+                    "message": {
+                        "description": "A message that is the response to SendMessage in place of the completed task: "
+                        "a string, an object with 'parts' or 'artifacts', or any other value. If it is null, the "
+                        "response is the task."
+                    },
                 },
             },
         ],

@@ -1,8 +1,8 @@
 """
-The templates of `publish`: what a caller's message becomes (`input`), and what callers get in addition to the output
-(`artifacts`).
+The templates of `publish`: what a caller's message becomes (`input`), what callers get in addition to the output
+(`artifacts`), and what the response says in place of the task (`message`).
 
-The input is made before the run exists, so it reads only the message. Artifacts are read of a completed run.
+The input is made before the run exists, so it reads only the message. The others are read of a completed run.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class PublishTemplates(NamedTuple):
     input: Template | None = None
     # By name, in the order of the definition.
     artifacts: Mapping[str, Template] = {}
+    message: Template | None = None
 
 
 NO_TEMPLATES = PublishTemplates()
@@ -54,7 +55,12 @@ def compile_publish_templates(
         path = ("publish", "artifacts", name)
         refuse_secret_references(value, path, report)
         artifacts[name], _ = compiler.template(value, path)
-    return PublishTemplates(made, artifacts)
+    message = None
+    if options.message is not UNSET:
+        path = ("publish", "message")
+        refuse_secret_references(options.message, path, report)
+        message, _ = compiler.template(options.message, path)
+    return PublishTemplates(made, artifacts, message)
 
 
 def published_values(options: PublishOptions | None) -> Iterator[tuple[str, Json]]:
@@ -62,6 +68,8 @@ def published_values(options: PublishOptions | None) -> Iterator[tuple[str, Json
     if options is not None:
         for name, value in options.artifacts.items():
             yield f"publish.artifacts.{name}", value
+        if options.message is not UNSET:
+            yield "publish.message", options.message
 
 
 def _refuse_what_is_not_there(

@@ -168,6 +168,7 @@ async def test_the_card_is_strictly_1_0_unless_0_3_is_asked_for(server: RunningS
     }
     assert answer.headers["Vary"] == "A2A-Version"
     assert "max-age" in answer.headers["Cache-Control"]
+    assert answer.headers["Last-Modified"].endswith(" GMT")
     again = await server.call("GET", path, headers={"If-None-Match": answer.headers["ETag"]})
     assert again.status == 304
     old = await server.call("GET", path, headers={"A2A-Version": "0.3"})
@@ -248,6 +249,20 @@ async def test_a_finished_task_cannot_be_canceled_or_followed_over_http_json(ser
         assert (status, objects_in(error_in(body)["details"])[0]["reason"]) == (400, reason)
     unknown, body = await http(server, "POST", "/message:unknown", {})
     assert (unknown, error_in(body)["status"]) == (404, "NOT_FOUND")
+
+
+@pytest.mark.embedded_only
+async def test_a_setting_gives_errors_over_http_json_the_statuses_of_1_0_0(tmp_path: Path) -> None:
+    async with running_system(tmp_path / "data", a2a_http_statuses="1.0.0") as system:
+        await system.save({"name": "front", "publish": True, "steps": {"only": {"set": {"x": 1}}}})
+        _, sent = await http(system, "POST", "/message:send", {"message": text("hi")})
+        task = sent["task"]
+        assert isinstance(task, dict)
+        status, body = await http(system, "POST", f"/tasks/{task['id']}:cancel")
+        error = error_in(body)
+        assert (status, error["code"], error["status"]) == (409, 409, "FAILED_PRECONDITION")
+        status, _ = await http(system, "POST", f"/tasks/{task['id']}:subscribe")
+        assert status == 400
 
 
 async def test_the_catalog_lists_cards_and_finds_them_by_skill_and_tag(server: RunningSystem) -> None:

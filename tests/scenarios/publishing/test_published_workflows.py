@@ -262,6 +262,31 @@ async def test_publish_says_what_a_message_becomes_and_which_artifacts_follow(sy
     assert "publish.input" in str(error["data"])
 
 
+async def test_a_workflow_can_answer_with_a_message_in_place_of_its_task(system: RunningSystem) -> None:
+    message = "${ run.message.text == 'hi' ? steps.only.output.said : null }"
+    await system.save(
+        {
+            "name": "front",
+            "publish": {"message": message},
+            "steps": {"only": {"set": {"said": "Hello, ${ run.message.text }."}}},
+            "output": "all of it",
+        }
+    )
+    caller = A2ACaller(system, "workflows/front")
+    found = await caller.call("SendMessage", {"message": text("hi", contextId="mine")})
+    said = found["message"]
+    assert isinstance(said, dict)
+    assert (said["role"], said["contextId"], said["parts"]) == (
+        "ROLE_AGENT",
+        "mine",
+        [{"text": "Hello, hi."}],
+    )
+    # The task exists, and where a task is asked for, it is the answer.
+    (task,) = objects_in((await caller.call("ListTasks", {"includeArtifacts": True}))["tasks"])
+    assert (state_of(task), parts_of(task)) == ("completed", [{"text": "all of it"}])
+    assert parts_of(await caller.send(text("ho", "m-2"))) == [{"text": "all of it"}]
+
+
 async def test_an_artifact_without_a_value_fails_the_task(system: RunningSystem) -> None:
     async with ScriptedAgent(simple_success({"n": 3})) as agent:
         await system.register("A", agent.url, protocol="simple-a2a")

@@ -27,6 +27,7 @@ def publication(options: PublishOptions) -> Publication:
         options=options,
         about="",
         default_version="1",
+        changed_at=Instant(0),
         saved=saved,
         workflow=workflow,
     )

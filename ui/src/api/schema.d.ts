@@ -6125,6 +6125,8 @@ export interface components {
                 input?: unknown;
                 /** @description Media types of the parts that it accepts. */
                 input_modes?: string[];
+                /** @description A message that is the response to SendMessage in place of the completed task: a string, an object with 'parts' or 'artifacts', or any other value. If it is null, the response is the task. */
+                message?: unknown;
                 /** @description The name in the agent card. Default: the workflow's name. */
                 name?: string;
                 /** @description Media types of the parts that it returns. */

@@ -28,7 +28,7 @@ from trunkline.publishing.bindings.requests import (
     OperationName,
     check_version,
 )
-from trunkline.publishing.errors import A2AError, ErrorKind, a2a_error_of, invalid_params
+from trunkline.publishing.errors import A2AError, ErrorKind, HttpStatuses, a2a_error_of, invalid_params
 from trunkline.publishing.incoming_exchanges import UnsentResponse, exchange_of
 from trunkline.publishing.operations import Caller
 from trunkline.publishing.publications import Publication
@@ -69,10 +69,13 @@ ROUTES = (
 
 
 class HttpJsonBinding:
-    def __init__(self, requests: CallerRequests, metrics: Metrics, max_body_bytes: int) -> None:
+    def __init__(
+        self, requests: CallerRequests, metrics: Metrics, max_body_bytes: int, statuses: HttpStatuses
+    ) -> None:
         self._requests = requests
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
+        self._statuses: HttpStatuses = statuses
 
     async def respond(
         self, request: Request, publication: Publication, caller: Caller, path: str
@@ -88,14 +91,14 @@ class HttpJsonBinding:
             asked = CallerRequest(request, publication, caller, params, "1.0")
             response = await self._answer(route, asked)
         except A2AError as exc:
-            response, code = _error(exc), str(exc.kind.code)
+            response, code = self._error(exc), str(exc.kind.code)
         except ClientDisconnect:
             # It has gone; the server drops the response.
             response, code = UnsentResponse(status_code=400), "disconnected"
         except Exception as exc:  # noqa: BLE001 - no layer outside answers in this form; it is logged
             log_failure(request.scope, exc)
             error = A2AError(ErrorKind.INTERNAL_ERROR, "An unexpected error occurred.")
-            response, code = _error(error), str(error.kind.code)
+            response, code = self._error(error), str(error.kind.code)
         self._metrics.a2a_requests.labels(name, "1.0", "HTTP+JSON", code).inc()
         return response
 
@@ -109,6 +112,16 @@ class HttpJsonBinding:
             if error.kind is ErrorKind.INTERNAL_ERROR:
                 log_failure(asked.http.scope, exc)
             raise error from exc
+
+    def _error(self, error: A2AError) -> Response:
+        status = error.kind.status_over_http(self._statuses)
+        fields: JsonObject = {
+            "code": status,
+            "status": error.kind.rpc_status,
+            "message": error.message,
+            "details": error.details(),
+        }
+        return _json({"error": fields}, status)
 
     async def _params(self, request: Request) -> JsonObject:
         if request.method != "POST":
@@ -158,17 +171,6 @@ def _query(given: Mapping[str, str]) -> JsonObject:
 
 def _as_it_is(event: JsonObject) -> JsonObject:
     return event
-
-
-def _error(error: A2AError) -> Response:
-    kind = error.kind
-    fields: JsonObject = {
-        "code": kind.http_status,
-        "status": kind.rpc_status,
-        "message": error.message,
-        "details": error.details(),
-    }
-    return _json({"error": fields}, kind.http_status)
 
 
 def _json(content: Json, status: int = 200) -> Response:

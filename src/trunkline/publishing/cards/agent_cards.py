@@ -7,11 +7,14 @@ Agent cards: strictly 1.0, or in the form of 0.3 for callers that ask for it.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from hashlib import sha256
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from trunkline.clock import Instant
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.publish_options import SkillOptions
 from trunkline.publishing.publications import Publication
@@ -107,11 +110,15 @@ def _skill(skill: SkillOptions) -> JsonObject:
     return {**fields, **{name: list(values) for name, values in lists.items() if values}}
 
 
-def card_response(request: Request, card: JsonObject) -> Response:
-    """The card, or 304 if the caller has it already."""
+def card_response(request: Request, card: JsonObject, changed_at: Instant | None = None) -> Response:
+    """The card, or 304 if the caller has it already. `changed_at`: when what it is made of was saved."""
     body = encode(card)
     etag = f'"{sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": etag, "Cache-Control": _CACHE_CONTROL, "Vary": "A2A-Version"}
+    if changed_at is not None:
+        headers["Last-Modified"] = format_datetime(
+            datetime.fromtimestamp(changed_at // 1_000_000, UTC), usegmt=True
+        )
     given = request.headers.get("if-none-match", "")
     if etag in [known.strip().removeprefix("W/") for known in given.split(",")] or given.strip() == "*":
         return Response(status_code=304, headers=headers)

@@ -60,7 +60,8 @@ class CardPages:
     def serve_card(self, request: Request, publication: Publication, *, is_old: bool) -> Response:
         if request.method not in ("GET", "HEAD"):
             return method_not_allowed(request, ["GET"])
-        return card_response(request, self.card(request, publication, is_old=is_old))
+        card = self.card(request, publication, is_old=is_old)
+        return card_response(request, card, publication.changed_at)
 
     async def serve_catalog(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
