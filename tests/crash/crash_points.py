@@ -75,6 +75,15 @@ SUBSCRIPTION_POINTS = (
     "subscriptions.note_attempts",
     "callbacks.settle",
 )
+# A caller's task has a push notification config, its question is answered, and its updates are sent.
+PUSH_POINTS = (
+    "push_configs.put",
+    "callbacks.put",
+    "callbacks.claim",
+    "push_configs.note",
+    "callbacks.settle",
+    "published_tasks.add_follow_ups",
+)
 EVENT_POINTS = ("received_events.put", "received_events.await_events", "received_events.stop_awaiting")
 # A task for people is in their inboxes, and they comment on it.
 HUMAN_TASK_POINTS = ("human_tasks.list", "human_tasks.unlist", "human_tasks.comment")
@@ -101,6 +110,7 @@ _WATCHED = frozenset(
         *TRIGGER_POINTS,
         *PENDING_FIRING_POINTS,
         *SUBSCRIPTION_POINTS,
+        *PUSH_POINTS,
         *GATE_POINTS,
         *JOB_POINTS,
         *EVENT_POINTS,

@@ -12,7 +12,7 @@ from tests.interop.environments import NODE, environment
 from tests.scenarios.kit_server import served
 from tests.services import needed
 
-from trunkline.agentkit import Agent, AgentError, Message, Question, Task
+from trunkline.agentkit import Agent, AgentError, Artifact, File, Message, Question, Task
 from trunkline.jsontypes import JsonObject, decode
 
 pytestmark = pytest.mark.anyio
@@ -35,21 +35,39 @@ TOLD: JsonObject = {
     "replied": "Rome it is.",
     "canceled": "canceled",
     "unknown": -32001,
+    "long": [True, "It took long."],
+    "file": ["a.txt", "text/plain", "hello"],
 }
 
 
-async def play(task: Task) -> AsyncGenerator[object, Message]:
-    match task.text:
-        case "fail":
-            raise AgentError("No boats today.")
-        case "ask":
-            reply = yield Question("Which city?")
-            yield f"{reply.text} it is."
-        case "wait":
-            await asyncio.Event().wait()
-        case _:
-            yield "Hello, "
-            yield "world."
+class Player:
+    """What the agent does, by the text of the message."""
+
+    def __init__(self) -> None:
+        self._may_go_on = asyncio.Event()
+
+    async def play(self, task: Task) -> AsyncGenerator[object, Message]:
+        match task.text:
+            case "fail":
+                raise AgentError("No boats today.")
+            case "ask":
+                reply = yield Question("Which city?")
+                yield f"{reply.text} it is."
+            case "wait":
+                await asyncio.Event().wait()
+            case "long":
+                await self._may_go_on.wait()
+                yield "It took long."
+            case "go on":
+                self._may_go_on.set()
+                yield "It may."
+            case "copy":
+                for part in task.parts:
+                    if isinstance(part, File):
+                        yield Artifact("copy", file=part)
+            case _:
+                yield "Hello, "
+                yield "world."
 
 
 def command_of(home: Path, program: str) -> list[str]:
@@ -65,7 +83,7 @@ async def test_the_a2a_projects_own_clients_understand_the_kit(caller: str) -> N
     with needed():
         command = command_of(environment(name), program)
     agent = Agent("Kit", description="Plays.")
-    agent.handler(play)
+    agent.handler(Player().play)
     async with served(agent) as url:
         client = await asyncio.create_subprocess_exec(
             *command, url, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE

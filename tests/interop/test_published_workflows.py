@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from tests.interop.environments import environment
-from tests.interop.test_agent_kit import command_of, play
+from tests.interop.test_agent_kit import Player, command_of
 from tests.scenarios.kit_server import served
 from tests.scenarios.publishing.receiver import receiving
-from tests.services import needed
+from tests.services import backend_variables, fresh_database, fresh_topics, needed
 
 from trunkline.agentkit import Agent
 from trunkline.jsontypes import JsonObject, decode
@@ -35,6 +36,8 @@ TOLD: JsonObject = {
     "replied": "Rome it is.",
     "canceled": "canceled",
     "unknown": -32001,
+    "long": [True, "It took long."],
+    "file": ["a.txt", "text/plain", "hello"],
 }
 FRONT: JsonObject = {
     "name": "front",
@@ -43,15 +46,33 @@ FRONT: JsonObject = {
 }
 
 
+@pytest.fixture(params=["embedded", "distributed"])
+def backends(request: pytest.FixtureRequest) -> Generator[None]:
+    """Of the system: SQLite, or Kafka and PostgreSQL."""
+    if request.param == "embedded":
+        yield
+        return
+    servers: str = request.getfixturevalue("kafka_servers")
+    with (
+        fresh_database(request.getfixturevalue("postgres")) as url,
+        fresh_topics(request.getfixturevalue("kafka_admin")) as topics,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for name, value in backend_variables(url, servers, topics).items():
+            patch.setenv(name, value)
+        yield
+
+
 @pytest.mark.parametrize("caller", CALLERS)
 async def test_the_a2a_projects_own_clients_understand_a_published_workflow(
-    caller: str, tmp_path: Path
+    caller: str, backends: None, tmp_path: Path
 ) -> None:
+    del backends
     name, program, arguments = CALLERS[caller]
     with needed():
         command = command_of(environment(name), program)
     agent = Agent("Kit", description="Plays.")
-    agent.handler(play)
+    agent.handler(Player().play)
     async with served(agent) as url, receiving() as receiver, running_system(tmp_path / "data") as system:
         await system.register("Kit", url)
         await system.save(FRONT)

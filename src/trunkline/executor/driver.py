@@ -6,7 +6,7 @@ It does not know agents or HTTP; tasks leave through the broker.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 
 import structlog
@@ -108,14 +108,21 @@ class RunDriver:
         self._turns: list[Turn] = []
         # This turn's transitions of runs that callers have started.
         self._published: list[Transition] = []
+        self._has_put_updates = False
+        self._call_after_updates: Callable[[], None] = lambda: None
         # The runs that are over with them.
         self._ended: dict[RunId, RunState] = {}
         # Of the dispatches in this turn's transaction; they end when it has committed.
         self._segments: list[TraceSpan] = []
         self._more = False
 
+    def on_task_updates(self, call: Callable[[], None]) -> None:
+        """`call`: after a turn that has put callbacks with updates of callers' tasks."""
+        self._call_after_updates = call
+
     async def work(self, tx: Transaction) -> None:
         self._turns, self._ended, self._published = [], {}, []
+        self._has_put_updates = False
         woken = await tx.input_queue.claim_runs(MAX_INPUTS_PER_TURN)
         self._more = sum(len(run.items) for run in woken) == MAX_INPUTS_PER_TURN
         if not woken:
@@ -132,7 +139,8 @@ class RunDriver:
         moved = await tx.runs.write_transitions(transitions)
         self._turns = [turn for turn in self._turns if turn.state.id not in moved]
         if self._published:
-            await put_task_updates(tx, [each for each in self._published if each.state.id not in moved])
+            written = [each for each in self._published if each.state.id not in moved]
+            self._has_put_updates = await put_task_updates(tx, written)
         self._ended = {turn.state.id: turn.state for turn in self._turns if turn.state.is_final}
         for transition in transitions:
             self._timers.expect(transition.timers)
@@ -232,6 +240,8 @@ class RunDriver:
         if self._turns:
             self._watchers.notify([turn.state.id for turn in self._turns], self._ended)
         self._turns, self._ended = [], {}
+        if self._has_put_updates:
+            self._call_after_updates()
         for segment in self._segments:
             segment.end()
         self._segments = []

@@ -121,6 +121,8 @@ class PublishedOperations:
         `once`: a message with the same id and content has started the same task. `push_config`: where the updates of
         the task go from now on.
         """
+        if push_config is not None:
+            self._push_configs.check_address(push_config.receiver.url)
         with acting(caller.name):
             if received.task_id is not None:
                 return await self._answer(publication, received, received.task_id, caller, push_config)

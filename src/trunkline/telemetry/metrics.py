@@ -133,6 +133,12 @@ class Metrics:
             registry=r,
         )
 
+        self.callbacks_sending = Gauge(
+            "trunkline_callbacks_sending",
+            "Queues of callbacks, such as push notifications of one task, that this process is sending from",
+            registry=r,
+        )
+
     def _add_process(self, r: CollectorRegistry) -> None:
         self.step_seconds = HistogramFamily(
             "trunkline_step_duration_seconds",

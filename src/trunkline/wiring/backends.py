@@ -76,6 +76,15 @@ async def open_transports(
         yield TransportRouter({"https": https, "aws-agentcore": agentcore, "stdio": stdio})
 
 
+def trusts_callers(settings: Settings, *, alone: bool) -> bool:
+    """Whether the addresses that callers choose may be those that agents may have."""
+    return not alone or (is_loopback(settings.host) and not settings.require_keys)
+
+
+def push_policy(settings: Settings) -> AddressPolicy:
+    return AddressPolicy(settings.allowed_networks)
+
+
 @asynccontextmanager
 async def open_push_transport(
     settings: Settings, transport: Transport, memory: MemoryBudget, *, alone: bool
@@ -85,11 +94,11 @@ async def open_push_transport(
 
     `transport`: the one to agents. It is used where it allows no more (not `alone`) or all callers are on this machine.
     """
-    if not alone or (is_loopback(settings.host) and not settings.require_keys):
+    if trusts_callers(settings, alone=alone):
         yield transport
         return
     async with HttpTransport(
-        AddressPolicy(settings.allowed_networks),
+        push_policy(settings),
         max_answer_bytes=settings.max_answer_bytes,
         limit=MAX_QUEUES_AT_ONCE,
         memory=memory,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from trunkline.bridge.lease_heartbeat import Lease
 from trunkline.brokers.base import Broker, Producer, RecordSource
 from trunkline.executor.bulk_jobs import CLAIM_LASTS as JOB_CLAIM_LASTS
-from trunkline.services.callbacks.sender import CLAIM_LASTS
+from trunkline.services.callbacks.sender import CLAIM_LASTS, LOOK_EVERY
 from trunkline.stores.base import Store, Transaction
 from trunkline.transports.base import Transport
 
@@ -23,6 +23,7 @@ class LivenessTimeouts(NamedTuple):
     session: timedelta | None = None
     resend_after: timedelta | None = None
     callback_claim: timedelta = CLAIM_LASTS
+    callback_look: timedelta = LOOK_EVERY
     job_claim: timedelta = JOB_CLAIM_LASTS
 
 

@@ -52,6 +52,8 @@ from trunkline.wiring.backends import (
     open_blobs,
     open_push_transport,
     open_transports,
+    push_policy,
+    trusts_callers,
 )
 from trunkline.wiring.interceptors import Interceptors
 from trunkline.wiring.stores import open_store, read_only_if_exported, vault_keys
@@ -189,7 +191,12 @@ async def open_process_context(
                 push_notifications=PushNotifications(
                     PushTokenKey(*keys), store, metrics, public_url=settings.public_url
                 ),
-                push_configs=PushConfigs(store, vault, clock),
+                push_configs=PushConfigs(
+                    store,
+                    vault,
+                    clock,
+                    policy if trusts_callers(settings, alone=alone) else push_policy(settings),
+                ),
             )
         if mailer is not None:
             mailer.close()

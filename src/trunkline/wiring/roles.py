@@ -135,6 +135,7 @@ class BridgeRole:
             transports={PUSH_KIND: context.push_transport},
             mailer=context.mailer,
             claim_lasts=context.interceptors.timeouts.callback_claim,
+            look_every=context.interceptors.timeouts.callback_look,
             one_by_one=(PUSH_KIND,),
         )
         self.answers = AnswerWriter(
@@ -185,7 +186,7 @@ class ExecutorRole:
         self.gates = StartGates()
         schedules = Schedules(context.triggered_runs, self.gates, context.metrics)
         self.event_triggers = EventTriggers(context.triggered_runs, self.gates, context.metrics)
-        driver = RunDriver(
+        self.driver = RunDriver(
             messaging.broker,
             RunStateCache(context.workflows),
             ChildRuns(context.workflows, context.metrics),
@@ -203,7 +204,7 @@ class ExecutorRole:
             reply_timeout=context.settings.reply_timeout or None,
             max_run_bytes=context.settings.max_run_bytes,
         )
-        self.parts: list[CommitPart] = [timers, schedules, self.event_triggers, self.gates, driver]
+        self.parts: list[CommitPart] = [timers, schedules, self.event_triggers, self.gates, self.driver]
         self.retention = Retention(
             context.store,
             context.settings.retention,
@@ -248,6 +249,8 @@ class ProcessRoles:
         receives_events = "api" in roles or self._has_sources
         self.event_intake = EventIntake(self.front, self._firing_pending) if receives_events else None
         self.bridge = BridgeRole(context, messaging, self._back) if "bridge" in roles else None
+        if self.executor is not None and self.bridge is not None:
+            self.executor.driver.on_task_updates(self.bridge.callbacks.wake)
         self.loops: list[CommitLoop] = []
         self.process = Process(
             id=new_id(),

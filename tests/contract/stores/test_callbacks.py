@@ -77,6 +77,23 @@ async def test_a_claimed_queue_is_claimed_again_only_when_the_claim_has_ended(
     assert told(await claim(store, "third")) == {"a": ["1"]}
 
 
+async def test_a_claim_can_be_extended_by_its_owner_alone(store: Store, clock: FakeClock) -> None:
+    await put(store, ("a", "1"))
+    (first,) = await claim(store, "first")
+    clock.advance(LASTS / 2)
+    async with store.transaction() as tx:
+        assert await tx.callbacks.extend(first.queue, first.claim, lasts=LASTS)
+        assert not await tx.callbacks.extend(first.queue, "other", lasts=LASTS)
+        assert not await tx.callbacks.extend("unknown", first.claim, lasts=LASTS)
+    clock.advance(LASTS / 2)
+    assert await claim(store, "second") == []
+    clock.advance(LASTS / 2)
+    (second,) = await claim(store, "second")
+    async with store.transaction() as tx:
+        assert not await tx.callbacks.extend(first.queue, first.claim, lasts=LASTS)
+    assert await settle(store, second)
+
+
 async def test_what_is_settled_is_gone_and_the_rest_stays_in_order(store: Store) -> None:
     await put(store, ("a", "1"), ("a", "2"), ("a", "3"))
     (queue,) = await claim(store)

@@ -6,9 +6,9 @@ import { ClientFactory } from "a2a-v1/client";
 
 const client = await new ClientFactory().createFromUrl(process.argv[2] + "/");
 
-const message = (text, taskId, configuration) =>
+const message = (text, taskId, configuration, ...more) =>
   SendMessageRequest.fromJSON({
-    message: { role: "ROLE_USER", messageId: randomUUID(), parts: [{ text }], taskId },
+    message: { role: "ROLE_USER", messageId: randomUUID(), parts: [{ text }, ...more], taskId },
     configuration,
   });
 const sent = async (...given) => Task.toJSON(await client.sendMessage(message(...given)));
@@ -29,6 +29,13 @@ const asking = await sent("ask");
 const replied = await sent("Rome", asking.id);
 const begun = await sent("wait", undefined, { returnImmediately: true });
 const canceled = Task.toJSON(await client.cancelTask({ id: begun.id }));
+// A task that goes on while the caller does something else.
+const long = await sent("long", undefined, { returnImmediately: true });
+await sent("go on");
+let ended = long;
+while (stateOf(ended) !== "completed") ended = Task.toJSON(await client.getTask({ id: long.id }));
+const file = { raw: btoa("hello"), mediaType: "text/plain", filename: "a.txt" };
+const copied = (await sent("copy", undefined, undefined, file)).artifacts[0].parts[0];
 // Where the updates of a task are sent, if the server sends any.
 const pushUrl = process.env.PUSH_URL;
 if (pushUrl) {
@@ -46,6 +53,8 @@ console.log(
     asking: [stateOf(asking), textIn(asking.status.message.parts)],
     replied: textOf(replied),
     canceled: stateOf(canceled),
+    long: [stateOf(long) !== "completed", textOf(ended)],
+    file: [copied.filename, copied.mediaType, atob(copied.raw)],
     unknown: unknown === "TaskNotFoundError" ? -32001 : unknown,
   }),
 );

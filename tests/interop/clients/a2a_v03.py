@@ -6,12 +6,15 @@ import asyncio
 import json
 import os
 import sys
+from base64 import b64decode, b64encode
 from uuid import uuid4
 
 import httpx
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientJSONRPCError
 from a2a.types import (
+    FilePart,
+    FileWithBytes,
     Message,
     Part,
     PushNotificationConfig,
@@ -23,9 +26,9 @@ from a2a.types import (
 )
 
 
-def message(text: str, task_id: str | None = None) -> Message:
-    part = Part(root=TextPart(text=text))
-    return Message(role=Role.user, message_id=str(uuid4()), parts=[part], task_id=task_id)
+def message(text: str, task_id: str | None = None, *more: FilePart) -> Message:
+    parts = [Part(root=part) for part in (TextPart(text=text), *more)]
+    return Message(role=Role.user, message_id=str(uuid4()), parts=parts, task_id=task_id)
 
 
 def text_in(parts: list[Part]) -> str:
@@ -36,10 +39,29 @@ def text_of(task: Task) -> str:
     return "".join(text_in(artifact.parts) for artifact in task.artifacts or [])
 
 
-async def sent(client: Client, text: str, task_id: str | None = None) -> tuple[Task, list[str]]:
+async def sent(
+    client: Client, text: str, task_id: str | None = None, *more: FilePart
+) -> tuple[Task, list[str]]:
     """The task as it stands at the end, and what the events were."""
-    events = [event async for event in client.send_message(message(text, task_id))]
+    events = [event async for event in client.send_message(message(text, task_id, *more))]
     return events[-1][0], ["task" if update is None else update.kind for _, update in events]
+
+
+async def long_task(polls: Client) -> tuple[bool, str]:
+    """A task that goes on while the caller does something else: whether it did, and its text."""
+    task, _ = await sent(polls, "long")
+    was_long = task.status.state.value != "completed"
+    await sent(polls, "go on")
+    while task.status.state.value != "completed":
+        task = await polls.get_task(TaskQueryParams(id=task.id))
+    return was_long, text_of(task)
+
+
+async def copied(client: Client) -> tuple[str, str, str]:
+    file = FileWithBytes(bytes=b64encode(b"hello").decode(), mime_type="text/plain", name="a.txt")
+    task, _ = await sent(client, "copy", None, FilePart(file=file))
+    found = task.artifacts[0].parts[0].root.file
+    return found.name, found.mime_type, b64decode(found.bytes).decode()
 
 
 async def main() -> None:
@@ -73,6 +95,8 @@ async def main() -> None:
             "replied": text_of(replied),
             "canceled": canceled.status.state.value,
             "unknown": code,
+            "long": await long_task(polls),
+            "file": await copied(waits),
         }
         print(json.dumps(told))  # noqa: T201 - the test reads it
 

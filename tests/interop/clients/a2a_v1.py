@@ -17,6 +17,7 @@ from a2a.helpers.proto_helpers import get_artifact_text, get_message_text, new_t
 from a2a.types import (
     CancelTaskRequest,
     GetTaskRequest,
+    Part,
     Role,
     SendMessageRequest,
     Task,
@@ -34,15 +35,33 @@ def state_of(task: Task) -> str:
     return TaskState.Name(task.status.state).removeprefix("TASK_STATE_").lower().replace("_", "-")
 
 
-async def sent(client: Client, text: str, task_id: str | None = None) -> tuple[Task, list[str]]:
+async def sent(client: Client, text: str, task_id: str | None = None, *more: Part) -> tuple[Task, list[str]]:
     """The task as it is at the end, and what the events were."""
     request = SendMessageRequest(message=new_text_message(text, task_id=task_id, role=Role.ROLE_USER))
+    request.message.parts.extend(more)
     task, kinds = "", []
     async for event in client.send_message(request):
         kind = event.WhichOneof("payload")
         kinds.append({"status_update": "status-update", "artifact_update": "artifact-update"}.get(kind, kind))
         task = event.task.id or task
     return await client.get_task(GetTaskRequest(id=task)), kinds
+
+
+async def long_task(polls: Client) -> tuple[bool, str]:
+    """A task that goes on while the caller does something else: whether it did, and its text."""
+    task, _ = await sent(polls, "long")
+    was_long = state_of(task) != "completed"
+    await sent(polls, "go on")
+    while state_of(task) != "completed":
+        task = await polls.get_task(GetTaskRequest(id=task.id))
+    return was_long, text_of(task)
+
+
+async def copied(client: Client) -> tuple[str, str, str]:
+    file = Part(raw=b"hello", media_type="text/plain", filename="a.txt")
+    task, _ = await sent(client, "copy", None, file)
+    found = task.artifacts[0].parts[0]
+    return found.filename, found.media_type, found.raw.decode()
 
 
 async def main() -> None:
@@ -80,6 +99,8 @@ async def main() -> None:
             "replied": text_of(replied),
             "canceled": state_of(canceled),
             "unknown": code,
+            "long": await long_task(polls),
+            "file": await copied(waits),
         }
         print(json.dumps(told))  # noqa: T201 - the test reads it
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from trunkline.system_clock import SystemClock
 from trunkline.testing import RunningSystem, running_system
 from trunkline.testing.system import objects_in
 from trunkline.triggers.signatures import WebhookDelivery, is_signed
+from trunkline.wiring import Interceptors, LivenessTimeouts
 
 pytestmark = pytest.mark.anyio
 
@@ -234,3 +236,16 @@ async def test_a_config_that_fails_too_often_is_disabled_until_it_is_enabled(
         assert (await system.call("DELETE", f"{path}/mine")).status == 404
         assert (await system.call("GET", path)).json["items"] == []
         assert (await system.call("GET", "/runs/unknown/push-configs")).status == 404
+
+
+@pytest.mark.embedded_only
+async def test_updates_are_sent_when_they_are_committed_and_not_when_they_are_looked_for(
+    tmp_path: Path, agent: str, receiver: Receiver
+) -> None:
+    interceptors = Interceptors(timeouts=LivenessTimeouts(callback_look=timedelta(hours=1)))
+    async with running_system(tmp_path / "data", interceptors=interceptors) as system:
+        await system.register("A", agent)
+        await system.save(FRONT)
+        caller = A2ACaller(system, "workflows/front")
+        await caller.send(text("hi"), taskPushNotificationConfig={"url": f"{receiver.url}/"})
+        assert await receiver.states() == ["submitted", "working", "completed"]

@@ -53,6 +53,7 @@ class PushConfigRequests:
                 raise invalid_params("pushNotificationConfig is required")
             fields = inner
         given = read_config(fields, asked.version)
+        self._configs.check_address(given.receiver.url)
         # Clients of 0.3 that give no id mean the one config of the task.
         identity = given.id or (task.record.id if asked.is_old else new_id())
         config = self._configs.new(task.record.id, identity, given.receiver)

@@ -11,6 +11,7 @@ when it is sent again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -143,6 +144,7 @@ class SilentReceiver:
     """Nothing may be sent: its config cannot be decrypted, or its caller has no access any more."""
 
     is_enabled = False
+    host = ""
 
     async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[CallbackRequest]:
         del callback, now
@@ -170,6 +172,10 @@ class TaskReceiver:
     @property
     def is_enabled(self) -> bool:
         return self._is_enabled
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self._receiver.url).netloc
 
     async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[CallbackRequest]:
         seq = event_number(callback.payload)

@@ -7,6 +7,7 @@ address also for the caller that has set it; operators see its host.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.security.vault import Vault
 from trunkline.stores.base import Store
 from trunkline.stores.port.push_configs import PushConfig, PushConfigKey
+from trunkline.transports.address_policy import AddressPolicy
 
 # Each gets every update.
 MAX_CONFIGS_OF_A_TASK = 20
@@ -69,10 +71,28 @@ def push_config_owner(key: PushConfigKey) -> str:
 
 
 class PushConfigs:
-    def __init__(self, store: Store, vault: Vault, clock: Clock) -> None:
+    def __init__(self, store: Store, vault: Vault, clock: Clock, policy: AddressPolicy) -> None:
         self._store = store
         self._vault = vault
         self._clock = clock
+        self._policy = policy
+
+    def check_address(self, url: str) -> None:
+        """
+        Raises `Invalid` for an address that is never called. A name is only looked up, and checked, when it is called.
+        """
+        host = urlsplit(url).hostname or ""
+        is_local = host == "localhost" or host.endswith(".localhost")
+        try:
+            address = ip_address("127.0.0.1" if is_local else host)
+        except ValueError:
+            return
+        refused = self._policy.check(host, address)
+        if refused is not None:
+            raise Invalid(
+                f"The url of the push notification config cannot be called: {refused}.",
+                fix="Use a public address, or ask the operator to add it to allowed_networks.",
+            )
 
     def new(self, run_id: RunId, config_id: str, receiver: PushReceiver) -> PushConfig:
         """Encrypted, and not stored yet."""

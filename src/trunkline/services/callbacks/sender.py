@@ -10,8 +10,8 @@ what may be called and follows no redirects.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Collection, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from random import Random
 
@@ -58,13 +58,13 @@ _CLAIM_WORKS_SECONDS = 15.0
 CLAIM_LASTS = timedelta(seconds=30)
 # A queue that cannot be read at the moment, or whose host has its share of requests.
 _POSTPONED = timedelta(seconds=1)
-_LOOK_EVERY_SECONDS = 1.0
+# For what other processes have put.
+LOOK_EVERY = timedelta(seconds=1)
 # Requests are made from runs, with their files. So many are made at a time, and this is what all take together until
 # they are sent.
 _MADE_AT_ONCE = 4
 MAX_BODY_MEMORY = 128 * 1024 * 1024
 _MAX_ERROR_CHARACTERS = 500
-_TOO_SLOW = "The receiver is too slow for one update."
 NO_MAIL_SERVER = "No mail server is configured. Set it: the key mail in trunkline.toml, or TRUNKLINE_MAIL."
 
 
@@ -109,6 +109,7 @@ class CallbackSender:
         claim_lasts: timedelta = CLAIM_LASTS,
         one_by_one: Collection[str] = (),
         max_body_memory: int = MAX_BODY_MEMORY,
+        look_every: timedelta = LOOK_EVERY,
         random: Random | None = None,
     ) -> None:
         """
@@ -129,6 +130,8 @@ class CallbackSender:
         self._clock = clock
         self._metrics = metrics
         self._claim_lasts = claim_lasts
+        self._look_every = look_every
+        metrics.callbacks_sending.set_function(lambda: len(self._sending))
         self._one_by_one = one_by_one
         # A claim that is shorter, as in tests, leaves less time for requests.
         self._works_seconds = min(_CLAIM_WORKS_SECONDS, claim_lasts.total_seconds() / 2)
@@ -170,7 +173,7 @@ class CallbackSender:
 
     async def _wait(self) -> None:
         """Until a queue may be due. Another process may have put it, so it is looked for without a call, too."""
-        timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_SECONDS, self._woken.set)
+        timer = asyncio.get_running_loop().call_later(self._look_every.total_seconds(), self._woken.set)
         await self._woken.wait()
         timer.cancel()
 
@@ -231,19 +234,32 @@ class CallbackSender:
         if not receiver.is_enabled:
             await self._settle_disabled(queue, source)
             return
-        attempts = _Attempts(queue)
-        end = asyncio.get_running_loop().time() + self._works_seconds
+        host = receiver.host
+        attempts = _Attempts(queue, asyncio.get_running_loop().time() + self._works_seconds)
         for callback in queue.callbacks[: 1 if queue.kind in self._one_by_one else None]:
-            if self._stopping.is_set() or asyncio.get_running_loop().time() >= end:
+            if self._stopping.is_set() or attempts.is_time_over:
                 break
-            if not await self._send(attempts, receiver, callback, end):
+            # Before the requests are made: that takes memory.
+            if self._hosts.get(host, 0) >= MAX_QUEUES_OF_A_HOST:
+                attempts.is_postponed = True
                 break
+            with self._share_of(host):
+                if not await self._send(attempts, receiver, callback):
+                    break
         await self._settle(queue, source, attempts)
 
-    async def _send(
-        self, attempts: _Attempts, receiver: CallbackReceiver, callback: StoredCallback, end: float
-    ) -> bool:
-        """Whether the next one may be sent. `end`: no request but the first begins later than this."""
+    @contextmanager
+    def _share_of(self, host: str) -> Generator[None]:
+        self._hosts[host] = self._hosts.get(host, 0) + 1
+        try:
+            yield
+        finally:
+            self._hosts[host] -= 1
+            if not self._hosts[host]:
+                del self._hosts[host]
+
+    async def _send(self, attempts: _Attempts, receiver: CallbackReceiver, callback: StoredCallback) -> bool:
+        """Whether the next one may be sent."""
         now = self._clock.now()
         is_too_old = now >= after(callback.created_at, RETRY_FOR)
         async with self._making:
@@ -258,7 +274,7 @@ class CallbackSender:
                 # Others are not made while these wait for memory.
                 taken = await self.memory.take(size)
         try:
-            return await self._send_all(attempts, requests, callback, end, is_too_old=is_too_old)
+            return await self._send_all(attempts, requests, callback, is_too_old=is_too_old)
         finally:
             self.memory.give_back(taken)
 
@@ -267,39 +283,30 @@ class CallbackSender:
         attempts: _Attempts,
         requests: Sequence[OutgoingCallback],
         callback: StoredCallback,
-        end: float,
         *,
         is_too_old: bool,
     ) -> bool:
         for number, request in enumerate(requests):
-            if number and asyncio.get_running_loop().time() >= end:
-                # It must be settled while the claim lasts. After other callbacks, it gets a whole claim first.
+            if number and attempts.is_time_over:
+                # It must be settled while the claim lasts. After other callbacks, it gets a claim of its own.
                 if attempts.were_made:
                     attempts.is_postponed = True
-                else:
-                    attempts.failed(callback, _TOO_SLOW, is_too_old=is_too_old)
-                return False
-            host = request.host
-            if self._hosts.get(host, 0) >= MAX_QUEUES_OF_A_HOST:
-                attempts.is_postponed = True
-                return False
-            error = await self._post(attempts.kind, request, host)
+                    return False
+                await self._extend(attempts)
+            transport = self._transports.get(attempts.kind, self._transport)
+            error = await send_callback(transport, self._mailer, request)
             if error is not None:
                 attempts.failed(callback, error, is_too_old=is_too_old)
                 return False
         attempts.accepted(callback)
         return True
 
-    async def _post(self, kind: str, request: OutgoingCallback, host: str) -> str | None:
-        """Why it was not accepted."""
-        self._hosts[host] = self._hosts.get(host, 0) + 1
-        try:
-            transport = self._transports.get(kind, self._transport)
-            return await send_callback(transport, self._mailer, request)
-        finally:
-            self._hosts[host] -= 1
-            if not self._hosts[host]:
-                del self._hosts[host]
+    async def _extend(self, attempts: _Attempts) -> None:
+        """A receiver takes its time for the requests of one callback. Each of them ends in time."""
+        async with self._store.transaction() as tx:
+            if not await tx.callbacks.extend(attempts.queue, attempts.claim, lasts=self._claim_lasts):
+                raise _ClaimLost(attempts.queue)
+        attempts.end = asyncio.get_running_loop().time() + self._works_seconds
 
     async def _settle(self, queue: ClaimedQueue, source: CallbackSource, attempts: _Attempts) -> None:
         async with self._store.transaction() as tx:
@@ -375,8 +382,12 @@ class _ClaimLost(TrunklineError):
 class _Attempts:
     """What one claim has done so far."""
 
-    def __init__(self, queue: ClaimedQueue) -> None:
+    def __init__(self, queue: ClaimedQueue, end: float) -> None:
         self.kind = queue.kind
+        self.queue = queue.queue
+        self.claim = queue.claim
+        # No request but the first of a callback begins later than this.
+        self.end = end
         self.ended: list[int] = []
         self.failures = queue.failures
         self.error: str | None = None
@@ -386,6 +397,10 @@ class _Attempts:
     @property
     def were_made(self) -> bool:
         return bool(self.ended) or self.error is not None
+
+    @property
+    def is_time_over(self) -> bool:
+        return asyncio.get_running_loop().time() >= self.end
 
     def accepted(self, callback: StoredCallback) -> None:
         self.ended.append(callback.id)

@@ -20,6 +20,8 @@ from trunkline.stores.base import Transaction
 from trunkline.stores.port.automation.callbacks import StoredCallback
 from trunkline.triggers.signatures import standard_signature
 
+MAIL_HOST = "smtp"
+
 
 class CallbackRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A POST. It may be sent again after a crash: what identifies it must be in it."""
@@ -46,7 +48,7 @@ class CallbackMail(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def host(self) -> str:
         """All go to one server."""
-        return "smtp"
+        return MAIL_HOST
 
 
 OutgoingCallback = CallbackRequest | CallbackMail
@@ -91,6 +93,11 @@ class CallbackReceiver(Protocol):
     @property
     def is_enabled(self) -> bool:
         """If not, nothing is sent: its callbacks wait until they are resumed or too old."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """Of all that is sent to it."""
         ...
 
     async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[OutgoingCallback]:

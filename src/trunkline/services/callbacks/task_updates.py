@@ -52,8 +52,8 @@ async def put_first_configs(tx: Transaction, configs: Sequence[PushConfig]) -> N
     await tx.callbacks.put([_callback(config.key, _TASK_STORED) for config in configs])
 
 
-async def put_task_updates(tx: Transaction, transitions: Sequence[Transition]) -> None:
-    """The reports of transitions of callers' tasks that have been written."""
+async def put_task_updates(tx: Transaction, transitions: Sequence[Transition]) -> bool:
+    """The reports of transitions of callers' tasks that have been written. False: nobody wants any."""
     events = {
         transition.state.id: [event.seq for event in transition.events if event.type in REPORTED_EVENTS]
         for transition in transitions
@@ -61,6 +61,7 @@ async def put_task_updates(tx: Transaction, transitions: Sequence[Transition]) -
     keys = await tx.push_configs.keys_of([run_id for run_id, seqs in events.items() if seqs])
     if keys:
         await tx.callbacks.put([_callback(key, seq) for key in keys for seq in events[key.run_id]])
+    return bool(keys)
 
 
 def _callback(key: PushConfigKey, seq: int) -> NewCallback:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -11,6 +12,7 @@ from trunkline.errors import ConfigurationError, Finding, Invalid
 from trunkline.jsontypes import Json, encode
 from trunkline.services.callbacks.sender import NO_MAIL_SERVER, RETRY_FOR
 from trunkline.services.callbacks.sources import (
+    MAIL_HOST,
     AttemptedCallback,
     CallbackMail,
     CallbackNotReady,
@@ -233,6 +235,7 @@ class _Receiver:
         self._requests = requests
         self._definition = definition
         self.is_enabled = is_enabled
+        self.host = urlsplit(definition.url).netloc if definition.url else MAIL_HOST
 
     async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[OutgoingCallback]:
         delivery = await self._store.subscriptions.delivery(callback.payload.decode())

@@ -11,6 +11,8 @@ _SENDER = "tests/unit/services/callbacks/test_sender.py"
 _STORE = "tests/contract/stores/test_callbacks.py"
 _CONFIGS = "tests/contract/stores/test_push_configs.py"
 _PUSH = "tests/scenarios/publishing/test_push_notifications.py"
+_CALLERS = "tests/scenarios/publishing/test_callers.py"
+_ADDRESSES = "test_where_keys_are_required_updates_reach_only_public_and_allowed_addresses[embedded-]"
 _POSTGRES = "trunkline.stores.postgres.tables.automation.callbacks"
 
 CALLBACKS: Sequence[Rule] = (
@@ -18,7 +20,7 @@ CALLBACKS: Sequence[Rule] = (
         name="failed-callback-holds-its-queue",
         breaks="A receiver learns of a later change before an earlier one.",
         symbol="trunkline.services.callbacks.sender:CallbackSender._send_all",
-        change=Change("return value", 3, of=4, becomes="True"),
+        change=Change("return value", 2, of=3, becomes="True"),
         caught_by=(f"{_SENDER}::test_a_failed_callback_is_sent_again_before_those_behind_it",),
     ),
     Rule(
@@ -62,7 +64,7 @@ CALLBACKS: Sequence[Rule] = (
         name="push-notifications-one-by-one",
         breaks="After a crash, a receiver gets earlier states of a task again after later ones.",
         symbol="trunkline.services.callbacks.sender:CallbackSender._send_claimed",
-        change=Change("condition", 4, of=6, becomes="False"),
+        change=Change("condition", 4, of=7, becomes="False"),
         caught_by=(f"{_SENDER}::test_callbacks_of_some_kinds_are_settled_one_by_one",),
     ),
     Rule(
@@ -72,6 +74,45 @@ CALLBACKS: Sequence[Rule] = (
         change=Change("condition", 1, of=1, becomes="False"),
         caught_by=(f"{_SENDER}::test_large_bodies_wait_for_memory",),
         shows="Timeout",
+    ),
+    Rule(
+        name="claim-of-a-slow-receiver-is-extended",
+        breaks="Two processes send the same update to a receiver that takes its time.",
+        symbol="trunkline.services.callbacks.sender:CallbackSender._extend",
+        change=Change("condition", 1, of=1, becomes="False"),
+        caught_by=(f"{_SENDER}::test_a_claim_that_was_lost_to_another_process_is_not_extended",),
+    ),
+    Rule(
+        name="only-the-owner-extends-a-claim",
+        breaks="A process that was paused takes a queue from the one that is sending from it.",
+        symbol="trunkline.stores.sqlite.tables.automation.callbacks:_EXTEND",
+        change=ReplaceText(" AND claim = ?", " AND ? IS NOT NULL"),
+        caught_by=(f"{_STORE}::test_a_claim_can_be_extended_by_its_owner_alone[sqlite]",),
+    ),
+    Rule(
+        name="requests-wait-for-a-share-of-the-host",
+        breaks="Many receivers on one slow host fill the memory with requests.",
+        symbol="trunkline.services.callbacks.sender:CallbackSender._send_claimed",
+        change=Change("condition", 6, of=7, becomes="False"),
+        caught_by=(f"{_SENDER}::test_requests_are_not_made_before_the_host_has_a_share_left",),
+        shows="Timeout",
+    ),
+    Rule(
+        name="updates-wake-the-sender",
+        breaks="Push notifications are late, although nothing else is to be done.",
+        symbol="trunkline.executor.driver:RunDriver.committed",
+        change=Change("condition", 2, of=2, becomes="False"),
+        caught_by=(
+            f"{_PUSH}::test_updates_are_sent_when_they_are_committed_and_not_when_they_are_looked_for[embedded]",
+        ),
+        shows="TimeoutError",
+    ),
+    Rule(
+        name="address-of-a-config-is-checked",
+        breaks="A caller learns only from failures that its receiver is never called.",
+        symbol="trunkline.services.callbacks.push_configs:PushConfigs.check_address",
+        change=Change("condition", 2, of=2, becomes="False"),
+        caught_by=(f"{_CALLERS}::{_ADDRESSES}",),
     ),
     Rule(
         name="revoked-key-ends-its-push-notifications",

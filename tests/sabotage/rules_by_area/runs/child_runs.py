@@ -40,7 +40,7 @@ CHILD_RUNS: Sequence[Rule] = (
         name="child-starts-at-once",
         breaks="A child run waits until something else wakes the executor.",
         symbol="trunkline.executor.driver:RunDriver.work",
-        change=Drop("assignment", 16, of=16),
+        change=Drop("assignment", 19, of=19),
         caught_by=(
             f"{_EXECUTOR}::test_the_loop_is_not_left_to_sleep_while_a_child_has_something_to_take_in",
         ),

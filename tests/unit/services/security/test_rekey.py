@@ -19,6 +19,7 @@ from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.base import Store
 from trunkline.stores.port.keys_and_secrets import Secret
 from trunkline.testing import FakeClock
+from trunkline.transports.address_policy import AddressPolicy
 
 pytestmark = pytest.mark.anyio
 
@@ -131,9 +132,9 @@ async def test_push_notification_configs_are_encrypted_again(store: Store, clock
     await insert(store, new_run(1))
     receiver = PushReceiver(url="https://receiver.example/", version="1.0", token="t-1")
     for number in range(3):
-        old = PushConfigs(store, Vault(OLD), clock)
+        old = PushConfigs(store, Vault(OLD), clock, AddressPolicy())
         await old.put(old.new(run_id, f"c{number}", receiver))
     assert (await rekey(store, NEW, OLD)).rekeyed == 3
-    configs = PushConfigs(store, Vault(NEW), clock)
+    configs = PushConfigs(store, Vault(NEW), clock, AddressPolicy())
     assert [configs.receiver(each) for each in await configs.of_task(run_id)] == [receiver] * 3
     assert (await rekey(store, OTHER)).unreadable_names[0] == f"push config {run_id}/c0"

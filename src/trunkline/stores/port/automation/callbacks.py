@@ -95,6 +95,10 @@ class CallbackWrites(Protocol):
         """
         ...
 
+    async def extend(self, queue: str, claim: str, *, lasts: timedelta) -> bool:
+        """The claim lasts so long from now on. False: another process has claimed the queue, or it is gone."""
+        ...
+
     async def settle(self, outcome: QueueOutcome) -> bool:
         """False, and nothing is changed: another process has claimed the queue meanwhile, or it is gone."""
         ...

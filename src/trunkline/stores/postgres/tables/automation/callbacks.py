@@ -51,6 +51,7 @@ _OLDEST = """
 _SETTLE = """
     UPDATE callback_queues SET claim = NULL, failures = $1, next_attempt_at = $2 WHERE queue = $3 AND claim = $4
 """
+_EXTEND = "UPDATE callback_queues SET next_attempt_at = $1 WHERE queue = $2 AND claim = $3"
 _DELETE_EMPTY = """
     DELETE FROM callback_queues WHERE queue = $1 AND NOT EXISTS (SELECT 1 FROM callbacks WHERE queue = $1)
 """
@@ -98,6 +99,9 @@ class PostgresCallbackWrites(PostgresWrites):
             queue, *callback = restored_row(row)
             waiting.setdefault(queue, []).append(callback)
         return [claimed_queue(row, claim, waiting.get(row[0], [])) for row in due]
+
+    async def extend(self, queue: str, claim: str, *, lasts: timedelta) -> bool:
+        return bool(await self._db.execute(_EXTEND, after(self._now, lasts), queue, claim))
 
     async def settle(self, outcome: QueueOutcome) -> bool:
         values = (outcome.failures, outcome.next_attempt_at, outcome.queue, outcome.claim)

@@ -22,6 +22,7 @@ _DUE = """
     SELECT queue, kind, failures FROM callback_queues WHERE next_attempt_at <= ? ORDER BY next_attempt_at, queue LIMIT ?
 """
 _CLAIM = "UPDATE callback_queues SET claim = ?, next_attempt_at = ? WHERE queue = ?"
+_EXTEND = "UPDATE callback_queues SET next_attempt_at = ? WHERE queue = ? AND claim = ?"
 _OLDEST = "SELECT id, payload, created_at FROM callbacks WHERE queue = ? ORDER BY id LIMIT ?"
 _SETTLE = """
     UPDATE callback_queues SET claim = NULL, failures = ?, next_attempt_at = ? WHERE queue = ? AND claim = ?
@@ -59,6 +60,9 @@ class SqliteCallbackWrites(SqliteWrites):
         end = after(self._now, lasts)
         execute_many(self._db, _CLAIM, [(claim, end, queue) for queue, _, _ in due])
         return [claimed_queue(row, claim, rows(self._db, _OLDEST, (row[0], each))) for row in due]
+
+    async def extend(self, queue: str, claim: str, *, lasts: timedelta) -> bool:
+        return bool(execute(self._db, _EXTEND, (after(self._now, lasts), queue, claim)))
 
     async def settle(self, outcome: QueueOutcome) -> bool:
         values = (outcome.failures, outcome.next_attempt_at, outcome.queue, outcome.claim)
