@@ -166,7 +166,7 @@ format: $(VENV)/.ready-dev  ## format the code
 
 lock:  ## resolve the dependencies again and write the lock files
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
-	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header --extra aws --extra kafka --extra otel --extra postgres --extra s3 -o requirements.lock pyproject.toml
+	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header --extra aws --extra grpc --extra kafka --extra otel --extra postgres --extra s3 -o requirements.lock pyproject.toml
 	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements-dev.lock requirements-dev.in
 	cd deploy/sbom && ../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock requirements.in
 	cd tests/interop/servers && for set in v0.3 v1 go; do \

@@ -290,10 +290,10 @@ class Settings(BaseSettings):
         description="URL at which other systems and people reach the API. Webhook URLs, answer links and cards of "
         "publications contain it. If set, agents can send push notifications instead of being polled.",
     )
-    a2a_http_statuses: Literal["1.0.0", "1.0.1"] = Field(
-        "1.0.1",
-        description="Version of A2A whose HTTP statuses the errors of published tasks have over HTTP+JSON. In 1.0.0, "
-        "the status for a task that cannot be canceled is 409.",
+    a2a_http_statuses: Literal["1.0.0", "1.0.1"] = Field("1.0.1", description="A2A version of HTTP statuses.")
+    grpc_port: int | None = Field(None, ge=1, description="Port for A2A over gRPC. Needs trunkline[grpc].")
+    grpc_public_address: Annotated[str, Field(pattern=r"^[^\s/]+:[0-9]{1,5}$")] | None = Field(
+        None, description="Host name and port of gRPC in agent cards, such as a2a.example:443."
     )
     push_max_failures: int = Field(
         1_500,

@@ -99,6 +99,10 @@ class SettingFlags:
         links and cards of publications contain it. Agents can then send push notifications instead of being polled.
     a2a_http_statuses
         Version of A2A whose HTTP statuses errors have over HTTP+JSON: 1.0.0 or 1.0.1. Default: 1.0.1.
+    grpc_port
+        Port for A2A over gRPC. Default: none.
+    grpc_public_address
+        Host name and port of gRPC in agent cards, such as a2a.example:443.
     push_max_failures
         Failed attempts in a row after which a push notification config is disabled. Default: 1500.
     pool
@@ -190,6 +194,8 @@ class SettingFlags:
     kafka_key_file: File = None
     public_url: Url = None
     a2a_http_statuses: Literal["1.0.0", "1.0.1"] | None = None
+    grpc_port: int | None = None
+    grpc_public_address: str | None = None
     push_max_failures: int | None = None
     pool: str | None = None
     require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None

@@ -35,7 +35,7 @@ from trunkline.publishing.bindings.push_configs import PushConfigRequests
 from trunkline.publishing.bindings.requests import CallerRequests
 from trunkline.publishing.cards.agent_cards import CARD_PATH, OLD_CARD_PATH
 from trunkline.publishing.cards.catalog import CATALOG_PATH, Catalog
-from trunkline.publishing.cards.pages import CardPages
+from trunkline.publishing.cards.pages import CardPages, GrpcAddress
 from trunkline.publishing.errors import HttpStatuses
 from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.incoming_exchanges import IncomingExchanges
@@ -76,6 +76,7 @@ class PublishingApp:
         clock: Clock,
         max_wire_bytes: int,
         http_statuses: HttpStatuses,
+        grpc: GrpcAddress,
     ) -> None:
         self._incoming = IncomingExchanges(store, clock, max_wire_bytes)
         self._publications = Publications(services.workflows, services.registry, AgentWorkflows(store))
@@ -83,6 +84,7 @@ class PublishingApp:
             Catalog(services.workflows, services.registry, self._publications),
             public_url=public_url,
             has_keys=services.keys is not None,
+            grpc=grpc,
         )
         answers = AnswerReader(services.workflows, StoredFiles(services.blobs, store.runs))
         operations = PublishedOperations(

@@ -96,6 +96,7 @@ TRACES_NOT_SENT = "traces_not_sent"
 
 # the process
 READY = "ready"
+GRPC_READY = "grpc_ready"
 ADDRESSES_ALLOWED = "addresses_allowed"
 STOPPING = "stopping"
 CALLS_ABANDONED = "calls_abandoned"

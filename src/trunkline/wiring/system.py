@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
@@ -28,6 +29,9 @@ from trunkline.wiring.process_context import ProcessContext, open_process_contex
 from trunkline.wiring.roles import ALL_ROLES, BridgeRole, ProcessRoles, Role
 from trunkline.wiring.services import api_services, system_monitor
 from trunkline.wiring.stores import ExportedStore
+
+if TYPE_CHECKING:
+    from trunkline.publishing.grpc_binding.server import GrpcPort
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,10 +107,29 @@ async def open_system(
                 probes,
                 system_monitor(context, messaging, sources, process_roles.process, alone=alone),
             )
+        grpc = _grpc_port(settings, services)
         async with _working(process_roles, services), _recording_key_uses(context, keys):
             # The work goes on from here, while the HTTP application is still being built.
             app = await asyncio.to_thread(_create_app, services, probes, context)
-            yield System(app=app, services=services, probes=probes, stopping=context.stopping)
+            async with nullcontext() if grpc is None else grpc.serving(app):
+                yield System(app=app, services=services, probes=probes, stopping=context.stopping)
+
+
+def _grpc_port(settings: Settings, services: Services | None) -> GrpcPort | None:
+    """None: no calls over gRPC. Raises `ConfigurationError`."""
+    if settings.grpc_port is None or services is None:
+        return None
+    from trunkline.publishing.grpc_binding.server import CertificateFiles, GrpcPort  # noqa: PLC0415 - an extra
+
+    own = settings.host if is_loopback(settings.host) else "localhost"
+    certificate = settings.tls_cert
+    return GrpcPort(
+        settings.host,
+        settings.grpc_port,
+        api_host=f"[{own}]:{settings.port}" if ":" in own else f"{own}:{settings.port}",
+        max_body_bytes=settings.max_body_bytes,
+        tls=None if certificate is None else CertificateFiles(certificate, settings.tls_key or certificate),
+    )
 
 
 def _public_names(settings: Settings) -> frozenset[str]:
@@ -239,6 +262,7 @@ def _create_app(services: Services | None, probes: Probes, context: ProcessConte
     # life on it.
     from trunkline.api.app import create_app, create_probe_app  # noqa: PLC0415
     from trunkline.publishing.app import PublishingApp  # noqa: PLC0415
+    from trunkline.publishing.cards.pages import GrpcAddress  # noqa: PLC0415
 
     if services is None:
         return create_probe_app(probes)
@@ -250,5 +274,6 @@ def _create_app(services: Services | None, probes: Probes, context: ProcessConte
         clock=context.clock,
         max_wire_bytes=context.settings.max_wire_bytes,
         http_statuses=context.settings.a2a_http_statuses,
+        grpc=GrpcAddress(context.settings.grpc_port, context.settings.grpc_public_address),
     )
     return create_app(services, published)

@@ -29,6 +29,7 @@ from trunkline.publishing.bindings.requests import (
     check_version,
 )
 from trunkline.publishing.errors import A2AError, ErrorKind, HttpStatuses, a2a_error_of, invalid_params
+from trunkline.publishing.grpc_binding.asgi_calls import BINDING
 from trunkline.publishing.incoming_exchanges import UnsentResponse, exchange_of
 from trunkline.publishing.operations import Caller
 from trunkline.publishing.publications import Publication
@@ -82,6 +83,7 @@ class HttpJsonBinding:
     ) -> Response:
         """`path`: what follows the publication's address."""
         name, code = UNKNOWN, "ok"
+        binding: str = request.scope.get(BINDING, "HTTP+JSON")
         try:
             route, match = _find(request.method, path)
             name = route.name
@@ -99,7 +101,7 @@ class HttpJsonBinding:
             log_failure(request.scope, exc)
             error = A2AError(ErrorKind.INTERNAL_ERROR, "An unexpected error occurred.")
             response, code = self._error(error), str(error.kind.code)
-        self._metrics.a2a_requests.labels(name, "1.0", "HTTP+JSON", code).inc()
+        self._metrics.a2a_requests.labels(name, "1.0", binding, code).inc()
         return response
 
     async def _answer(self, route: _Route, asked: CallerRequest) -> Response:

@@ -33,12 +33,24 @@ _IDEMPOTENCY_TEXT = (
 _INTERFACES = (("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"))
 
 
-def card_v1(publication: Publication, url: str, *, needs_key: bool) -> JsonObject:
-    """`url`: the address of the endpoint."""
+def card_v1(
+    publication: Publication, url: str, *, needs_key: bool, grpc_address: str | None = None
+) -> JsonObject:
+    """`url`: the address of the endpoint. `grpc_address`: host name and port; None: there is no gRPC."""
     interfaces: list[Json] = [
         {"url": url, "protocolBinding": binding, "protocolVersion": version}
         for binding, version in _INTERFACES
     ]
+    if grpc_address is not None:
+        interfaces.append(
+            {
+                "url": grpc_address,
+                "protocolBinding": "GRPC",
+                "protocolVersion": "1.0",
+                # One port serves all publications.
+                "tenant": publication.key,
+            }
+        )
     card: JsonObject = {
         "name": publication.card_name,
         "description": publication.description,

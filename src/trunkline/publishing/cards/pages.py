@@ -7,7 +7,8 @@ publications that anyone may call; where keys are in use, those with `security: 
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -30,15 +31,27 @@ _MODES: tuple[Json, ...] = ("text/plain", "application/json")
 _KINDS = {"agents": "agent", "workflows": "workflow"}
 
 
+class GrpcAddress(NamedTuple):
+    """Where callers reach gRPC. `public`: host name and port, in place of our own."""
+
+    port: int | None = None
+    public: str | None = None
+
+
 class CardPages:
-    def __init__(self, catalog: Catalog, *, public_url: str | None, has_keys: bool) -> None:
+    def __init__(
+        self, catalog: Catalog, *, public_url: str | None, has_keys: bool, grpc: GrpcAddress
+    ) -> None:
         self._catalog = catalog
         self._public_url = public_url
         self._has_keys = has_keys
+        self._grpc = grpc
 
     def card(self, request: Request, publication: Publication, *, is_old: bool) -> JsonObject:
-        write = card_v03 if is_old else card_v1
-        return write(publication, self._url(request, publication), needs_key=self.needs_key(publication))
+        url, needs_key = self._url(request, publication), self.needs_key(publication)
+        if is_old:
+            return card_v03(publication, url, needs_key=needs_key)
+        return card_v1(publication, url, needs_key=needs_key, grpc_address=self._grpc_address(request))
 
     def extended_card(self, request: Request, publication: Publication, *, is_old: bool) -> JsonObject:
         """For callers with a key: in addition, the schema of the input."""
@@ -113,6 +126,12 @@ class CardPages:
     def _url(self, request: Request, publication: Publication) -> str:
         name = quote(publication.name, safe="")
         return f"{self._base(request)}{PUBLISHED}{publication.kind}/{name}"
+
+    def _grpc_address(self, request: Request) -> str | None:
+        if self._grpc.port is None or self._grpc.public is not None:
+            return self._grpc.public
+        name = urlsplit(self._base(request)).hostname or "localhost"
+        return f"[{name}]:{self._grpc.port}" if ":" in name else f"{name}:{self._grpc.port}"
 
     def _base(self, request: Request) -> str:
         return self._public_url or str(request.base_url).rstrip("/")
