@@ -47,6 +47,8 @@ REPAIRED = {"repaired"}
 CHOOSING = {"failed_over", "hedged"}
 # Those that wait for the output of an equal step.
 SHARING = {"cached"}
+# Those whose work is undone.
+UNDONE = {"undone"}
 FAILING = {"retry"}
 STREAMED = {"streamed"}
 STOPPED = {"cancel_call", "cancel_remote"}
@@ -78,8 +80,8 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
     for kind in MORE_KINDS:
         points = ("commit.before", "commit.after", "runs.write_transitions")
         waiting = SLEEPING | AWAITING | ASKING_PEOPLE
-        yield from ((kind, point) for point in points if kind.name in waiting | REPAIRED | CHOOSING)
-        yield from ((kind, point) for point in AGENT_POINTS if kind.name in REPAIRED)
+        yield from ((kind, point) for point in points if kind.name in waiting | REPAIRED | CHOOSING | UNDONE)
+        yield from ((kind, point) for point in AGENT_POINTS if kind.name in REPAIRED | UNDONE)
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in SLEEPING)
         yield from ((kind, point) for point in EVENT_POINTS if kind.name in AWAITING)
         asking = ("input_queue.put", *TIMER_POINTS, *HUMAN_TASK_POINTS)

@@ -344,6 +344,18 @@ _CACHED = """
   two: {agent: plain, cache: {key: "${ input.key }"}, input: {text: "${ input.key }"}}
   after: {agent: rpc, needs: [one], input: {text: "${ steps.two.output.text }"}}
 """
+# Its last step always fails, and then the others are undone, the second one first.
+_UNDONE = """
+  first:
+    agent: plain
+    input: {text: "${ input.key }"}
+    compensate: {agent: plain, input: {text: "${ 'undo ' + steps.first.output.text }"}}
+  second:
+    agent: rpc
+    input: {text: "${ steps.first.output.text }"}
+    compensate: {agent: rpc, input: {text: "${ 'undo ' + steps.second.output.text }"}}
+  third: {set: {no: "${ steps.second.output.missing }"}}
+"""
 _RACE = """
   quick: {agent: plain, input: {text: "${ input.key }"}}
   hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
@@ -557,6 +569,13 @@ MORE_KINDS = (
         output="steps.after.output.text",
         react=_watch,
         ends=_completed("plain(rpc(KEY))"),
+    ),
+    WorkflowKind(
+        name="undone",
+        steps=_UNDONE,
+        output="steps.third.output",
+        react=_watch,
+        ends=_failed,
     ),
     WorkflowKind(
         name="hurried",

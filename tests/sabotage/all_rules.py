@@ -26,6 +26,7 @@ from tests.sabotage.rules_by_area.runs.agent_choice import AGENT_CHOICE
 from tests.sabotage.rules_by_area.runs.blocks import BLOCKS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
+from tests.sabotage.rules_by_area.runs.compensations import COMPENSATIONS
 from tests.sabotage.rules_by_area.runs.human_tasks import HUMAN_TASKS
 from tests.sabotage.rules_by_area.runs.jobs import JOBS
 from tests.sabotage.rules_by_area.runs.output_cache import OUTPUT_CACHE
@@ -56,6 +57,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Published tasks": PUBLISHED_TASKS,
         "Triggers": TRIGGERS,
         "Actions": ACTIONS,
+        "Compensations": COMPENSATIONS,
         "Human tasks": HUMAN_TASKS,
         "Received events": RECEIVED_EVENTS,
         "Labels": RUN_LABELS,

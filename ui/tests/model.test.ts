@@ -1,7 +1,17 @@
 import { describe, expect, test } from "vitest";
 
 import type { RunEvent } from "../src/api/eventStream.ts";
-import { apply, failureOf, indexOf, NOTHING, ownerOf, type RunModel, statusIn, stepOf } from "../src/runs/model.ts";
+import {
+  apply,
+  compensationsOf,
+  failureOf,
+  indexOf,
+  NOTHING,
+  ownerOf,
+  type RunModel,
+  statusIn,
+  stepOf,
+} from "../src/runs/model.ts";
 
 const START = Date.parse("2026-03-01T10:00:00Z");
 
@@ -51,6 +61,45 @@ describe("a correction of an output", () => {
       ["StepCompleted", { step: "draft", attempt: 1 }],
     ).steps.get("draft");
     expect(step).toMatchObject({ status: "COMPLETED", attempts: 1, repairs: 1 });
+  });
+});
+
+describe("a run that is undone", () => {
+  const undoing = [
+    ["RunStarted"],
+    ["StepCompleted", { step: "flight", attempt: 1 }],
+    ["RunCompensating", { steps: 1, ends: "FAILED", error: { code: "full", message: "Full" } }],
+    ["StepStarted", { step: "compensate:flight", attempt: 1, agent: "flights" }],
+  ] as const;
+
+  test("shows its compensations until it ends", () => {
+    const model = modelOf(...undoing);
+    expect(model).toMatchObject({ status: "COMPENSATING", compensation: "RUNNING", finishedAt: null });
+    expect(compensationsOf(model).map(({ name, status }) => [name, status])).toEqual([
+      ["compensate:flight", "RUNNING"],
+    ]);
+    const paused = modelOf(...undoing, ["RunPaused"], ["RunResumed"]);
+    expect(paused.status).toBe("COMPENSATING");
+    const ended = modelOf(
+      ...undoing,
+      ["StepCompleted", { step: "compensate:flight", attempt: 1 }],
+      ["RunCompensated", { status: "COMPLETED" }],
+      ["RunFailed", { error: { code: "full", message: "Full" } }],
+    );
+    expect(ended).toMatchObject({ status: "FAILED", compensation: "COMPLETED" });
+  });
+
+  test("waits for a person when a compensation has failed", () => {
+    const failed = [
+      "StepCompensationFailed",
+      { step: "compensate:flight", attempt: 1, error: { code: "no" } },
+    ] as const;
+    expect(modelOf(...undoing, failed).steps.get("compensate:flight")).toMatchObject({
+      status: "WAITING",
+      waitingFor: { kind: "compensation" },
+    });
+    const again = modelOf(...undoing, failed, ["StepCompensationRetried", { step: "compensate:flight" }]);
+    expect(again.steps.get("compensate:flight")).toMatchObject({ status: "PENDING", waitingFor: null });
   });
 });
 

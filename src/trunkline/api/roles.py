@@ -47,6 +47,7 @@ ROLES: dict[str, KeyRole | None] = {
     "POST /api/v1/runs/{run}/pause": "operator",
     "POST /api/v1/runs/{run}/resume": "operator",
     "POST /api/v1/runs/{run}/retry": "operator",
+    "POST /api/v1/runs/{run}/compensate": "operator",
     # Deleting requires admin.
     "POST /api/v1/runs/bulk": "operator",
     "GET /api/v1/jobs": "viewer",

@@ -29,6 +29,7 @@ from trunkline.services.people.claims import TaskClaims
 from trunkline.services.people.comments import TaskComments
 from trunkline.services.people.files import AnswerFiles
 from trunkline.services.runs.bulk import BulkOperations
+from trunkline.services.runs.compensations import RunCompensations
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.labels import RunLabels
 from trunkline.services.runs.queries import RunQueries
@@ -113,6 +114,7 @@ class Services(Probes):
     runs: Runs
     run_queries: RunQueries
     run_labels: RunLabels
+    run_compensations: RunCompensations
     bulk_operations: BulkOperations
     triggers: Triggers
     webhooks: Webhooks

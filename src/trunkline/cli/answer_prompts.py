@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from trunkline.cli.rest.client import Client
     from trunkline.jsontypes import JsonObject
 
+_DECISIONS = {
+    "retry": "Try the compensation again",
+    "skip": "Skip it: nothing is left to undo",
+    "give_up": "Give up: end the run, and leave the rest as it is",
+}
 _OUTCOMES = {
     "succeeded": "The agent did the work",
     "failed": "The agent failed",
@@ -31,11 +36,13 @@ def answer_in_terminal(client: Client, item: InboxItemResource) -> RunResource:
 
 
 def ask_outcome(item: InboxItemResource) -> JsonObject:
-    """What became of a call: the request that says so."""
+    """What became of a call, or what follows when a compensation has failed: the request that says so."""
     prompter = Prompter()
     _introduce(item, prompter)
-    chosen = prompter.choose("Outcome", list(_OUTCOMES.values()))
-    return {"outcome": list(_OUTCOMES)[chosen]}
+    failed = item["kind"] == "compensation"
+    choices = _DECISIONS if failed else _OUTCOMES
+    chosen = prompter.choose("Decision" if failed else "Outcome", list(choices.values()))
+    return {"outcome": list(choices)[chosen]}
 
 
 def missing_values(item: InboxItemResource) -> list[str]:

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject
 
 OutcomeChoice = Annotated[
-    Literal["succeeded", "failed", "call_again"] | None,
+    Literal["succeeded", "failed", "call_again", "retry", "skip", "give_up"] | None,
     Choice,
     Parameter(
-        help="For a call with an unknown outcome: the agent did the work, failed, or should be called again."
+        help="For a call with an unknown outcome: succeeded, failed, or call_again. For a compensation that has failed:"
+        " retry, skip (nothing is left to undo), or give_up (end the run)."
     ),
 ]
 OutcomeOutput = Annotated[

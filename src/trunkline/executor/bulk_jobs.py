@@ -296,7 +296,7 @@ class BulkJobs:
         record, steps = found
         check_retried(record)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
-        kept, lists = await kept_of_run(self._store.runs, compiled, run_id, steps, None)
+        kept, lists = await kept_of_run(self._store.runs, compiled, record, steps, None)
         run = NewRun(
             id=new_run_id(),
             workflow_id=record.workflow_id,

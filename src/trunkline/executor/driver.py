@@ -54,7 +54,6 @@ from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, 
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces, TraceSpan
-from trunkline.workflow import step_of_item
 
 log = structlog.stdlib.get_logger()
 
@@ -173,13 +172,15 @@ class RunDriver:
             await tx.outbox.put(_event_messages(self._events_topic, transitions, moved))
 
     async def _note_ends(self, tx: Transaction) -> None:
-        triggers = {state.trigger for state in self._ended.values() if state.trigger}
+        # That a run's work was undone later is not another end.
+        ended = [state for state in self._ended.values() if not state.has_ended_before]
+        triggers = {state.trigger for state in ended if state.trigger}
         if triggers and self._schedules is not None:
             await self._schedules.runs_ended(tx, triggers)
         if self._event_triggers is not None:
-            await self._event_triggers.runs_ended(tx, self._ended.values())
+            await self._event_triggers.runs_ended(tx, ended)
         if self._gates is not None:
-            await self._gates.runs_ended(tx, self._ended.values())
+            await self._gates.runs_ended(tx, ended)
 
     def _trace(self, messages: Sequence[TaskMessage]) -> None:
         for task in messages:
@@ -265,8 +266,8 @@ class RunDriver:
                 )
 
     def _count_end(self, state: RunState) -> None:
-        if state.block is not None:
-            # A part of a run that will be counted.
+        if state.block is not None or state.has_ended_before:
+            # A part of a run that will be counted, or one that was.
             return
         self._metrics.runs_finished.labels(state.status).inc()
         log.info(
@@ -324,8 +325,7 @@ def _event_messages(
 
 def _agent_of(state: RunState, task_id: str) -> str:
     # A task's id is made of the run, the step and a number.
-    step = state.workflow.definition.steps.get(step_of_item(task_id.split("/")[1]))
-    return "" if step is None else step.agent
+    return state.workflow.plan(task_id.split("/")[1]).agent
 
 
 def _messages(turn: Turn) -> list[TaskMessage]:

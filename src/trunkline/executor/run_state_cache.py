@@ -88,6 +88,7 @@ class RunStateCache:
             trigger=record.trigger,
             workflow_key=WorkflowKey(record.workflow_id, record.workflow_version),
             message=record.message,
+            compensation=record.compensation,
             failure=failure,
         )
         restore(state, steps)

@@ -16,6 +16,7 @@ import msgspec
 
 from trunkline.clock import Instant, after
 from trunkline.jsontypes import Json, encode
+from trunkline.machine import compensation
 from trunkline.machine.effects import StartTimer
 from trunkline.machine.events import (
     Payload,
@@ -45,6 +46,8 @@ from trunkline.machine.inputs import (
     ChildEnded,
     ChildRefused,
     ChildWaiting,
+    CompensateRequested,
+    CompensationDecided,
     DeadlinePassed,
     EscalationDue,
     EventArrived,
@@ -118,6 +121,8 @@ def decide(
     for item in inputs:
         if state.status not in FINAL_RUN_STATUSES:
             _apply(turn, item)
+        elif isinstance(item, CompensateRequested):
+            compensation.reopen(turn)
     if state.status not in FINAL_RUN_STATUSES:
         _advance(turn)
     if _must_end(turn):
@@ -134,13 +139,19 @@ def abandon(state: RunState, error: StepError, now: Instant) -> Turn:
     """Ends a run that cannot be decided. Changes `state`."""
     turn = Turn(state, now)
     _stop_steps(turn, "The run could not continue.", cancel_at_agents=True)
-    _fail(turn, error)
+    if state.is_compensating:
+        compensation.give_up(turn)
+    turn.record(RunFailed(error))
+    _drop_run_timers(turn)
     return turn
 
 
 def _must_end(turn: Turn) -> bool:
     """Whether the run would have to grow beyond the limit."""
     state = turn.state
+    if state.is_compensating:
+        # What was done is to be undone, however large the run becomes by it.
+        return False
     return turn.is_too_large and not (turn.is_ending or state.paused or state.unfinished == 0)
 
 
@@ -203,9 +214,12 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - o
         case CancelRequested(reason):
             _cancel(turn, reason)
         case CancelOverdue():
-            _stop_steps(turn, "The agent did not confirm the cancellation in time.", cancel_at_agents=False)
+            if not turn.state.is_compensating:
+                _stop_steps(
+                    turn, "The agent did not confirm the cancellation in time.", cancel_at_agents=False
+                )
         case PauseRequested():
-            if turn.state.status in {"RUNNING", "WAITING"} and turn.state.cancel_requested_at is None:
+            if _may_pause(turn.state):
                 turn.record(RunPaused())
                 child.pause_all(turn)
         case ResumeRequested():
@@ -231,8 +245,20 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - o
             human_tasks.release(turn, _step(turn, name)[1], item)
         case OutcomeResolved():
             _resolve(turn, item)
+        case CompensationDecided(name):
+            if _is_known(turn, name):
+                compensation.decide_failed(turn, _step(turn, name)[1], item)
+        case CompensateRequested():
+            # Only of a run that has ended.
+            pass
         case _:
             assert_never(item)
+
+
+def _may_pause(state: RunState) -> bool:
+    return state.status == "COMPENSATING" or (
+        state.status in {"RUNNING", "WAITING"} and state.cancel_requested_at is None
+    )
 
 
 def _is_known(turn: Turn, name: str) -> bool:
@@ -299,7 +325,8 @@ def _resolve(turn: Turn, item: OutcomeResolved) -> None:
 
 
 def _cancel(turn: Turn, reason: str | None) -> None:
-    if turn.state.cancel_requested_at is not None:
+    if turn.state.cancel_requested_at is not None or turn.state.is_compensating:
+        # What has been begun to be undone is undone.
         return
     turn.record(RunCancelRequested(reason))
     for step in _steps_under_way(turn):
@@ -334,7 +361,7 @@ def _stop_steps(turn: Turn, reason: str, *, cancel_at_agents: bool) -> None:
 
 def _pass_deadline(turn: Turn) -> None:
     deadline = turn.state.workflow.deadline
-    if deadline is None:
+    if deadline is None or turn.state.is_compensating:
         return
     error = StepError(
         code="deadline_exceeded",
@@ -346,13 +373,18 @@ def _pass_deadline(turn: Turn) -> None:
 
 
 def _fail(turn: Turn, error: StepError) -> None:
-    turn.record(RunFailed(error))
+    if not compensation.begin(turn, "FAILED", error):
+        turn.record(RunFailed(error))
     _drop_run_timers(turn)
 
 
 def _advance(turn: Turn) -> None:
     """Begins every step that may begin, in the order in which they became ready."""
     state = turn.state
+    if state.is_compensating:
+        # Compensations follow one another (`_settle`), however they become ready.
+        state.ready.clear()
+        return
     done = size = 0
     while True:
         while state.decided:
@@ -445,6 +477,8 @@ def _settle(turn: Turn) -> None:
         return
     if turn.is_ending and state.in_flight == 0:
         _end(turn)
+    elif state.is_compensating:
+        pass
     elif state.unfinished == 0:
         _complete(turn)
     elif _waits_for_people_alone(turn):
@@ -452,6 +486,8 @@ def _settle(turn: Turn) -> None:
             turn.record(RunWaiting(tuple(s.name for s in state.steps.values() if s.waiting_for is not None)))
     elif state.status == "WAITING":
         turn.record(RunContinued())
+    if state.is_compensating:
+        compensation.advance(turn)
 
 
 def _waits_for_people_alone(turn: Turn) -> bool:
@@ -470,7 +506,8 @@ def _end(turn: Turn) -> None:
     failure = turn.state.failure
     if turn.state.cancel_requested_at is not None or failure is None:
         _stop_steps(turn, "The run was cancelled.", cancel_at_agents=False)
-        turn.record(RunCancelled())
+        if not compensation.begin(turn, "CANCELLED", None):
+            turn.record(RunCancelled())
         _drop_run_timers(turn)
     else:
         _stop_steps(turn, "Another step failed.", cancel_at_agents=True)

@@ -11,7 +11,15 @@ import msgspec
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
 from trunkline.machine.candidates import ConsideredAgent
-from trunkline.machine.state import AgentChoice, HumanTask, WaitingFor
+from trunkline.machine.state import (
+    AgentChoice,
+    CompensationStatus,
+    EndStatus,
+    Failure,
+    HumanTask,
+    ParentStep,
+    WaitingFor,
+)
 from trunkline.messages import Progress, StepError
 from trunkline.workflow import StepKind
 
@@ -325,6 +333,19 @@ class StepCancelled(StepEventBase, frozen=True):
     reason: str
 
 
+class StepCompensationFailed(StepEventBase, frozen=True):
+    """A compensation has failed for good: a person decides how the run goes on."""
+
+    attempt: int
+    error: StepError
+    protocol: str | None = None
+    context_id: str | None = None
+
+
+class StepCompensationRetried(StepEventBase, frozen=True):
+    """A person has said that the compensation is to be tried again."""
+
+
 class RunPaused(RunEventBase, frozen=True):
     pass
 
@@ -360,6 +381,26 @@ class RunCancelled(RunEventBase, frozen=True):
     pass
 
 
+class RunCompensating(RunEventBase, frozen=True):
+    """The work of the run is undone, step by step, before it ends."""
+
+    failure: Failure
+    # How many compensations there are.
+    steps: int
+    # What the run is afterwards.
+    ends: EndStatus
+    error: StepError | None = None
+    # The run had ended before.
+    reopened: bool = False
+    asked_by: ParentStep | None = None
+
+
+class RunCompensated(RunEventBase, frozen=True):
+    """Everything is undone; or a person has given up, and the rest is not."""
+
+    status: CompensationStatus
+
+
 AnyRunEvent = (
     RunStarted
     | RunPaused
@@ -370,6 +411,8 @@ AnyRunEvent = (
     | RunCompleted
     | RunFailed
     | RunCancelled
+    | RunCompensating
+    | RunCompensated
 )
 
 # What concerns the choice of an agent.
@@ -406,6 +449,8 @@ WorkEvent = (
     | StepOutcomeUnknown
     | StepOutcomeResolved
     | StepCancelled
+    | StepCompensationFailed
+    | StepCompensationRetried
 )
 
 AnyStepEvent = WorkEvent | RouteEvent | CacheEvent

@@ -14,6 +14,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, decode
+from trunkline.machine.compensation_order import steps_to_compensate
 from trunkline.machine.events import (
     AnyRunEvent,
     CacheEvent,
@@ -21,6 +22,8 @@ from trunkline.machine.events import (
     RouteEvent,
     RunCancelled,
     RunCancelRequested,
+    RunCompensated,
+    RunCompensating,
     RunCompleted,
     RunContinued,
     RunFailed,
@@ -35,6 +38,8 @@ from trunkline.machine.events import (
     StepCancelled,
     StepChildStarted,
     StepClaimed,
+    StepCompensationFailed,
+    StepCompensationRetried,
     StepCompleted,
     StepContinued,
     StepEscalated,
@@ -69,6 +74,7 @@ from trunkline.machine.events import (
 from trunkline.machine.state import (
     AgentRoute,
     CacheUse,
+    Compensation,
     ForEachState,
     HedgeCall,
     RunState,
@@ -76,8 +82,16 @@ from trunkline.machine.state import (
     StepStatus,
     WaitingFor,
 )
+from trunkline.machine.step_changes import (
+    change_cache_use,
+    change_route,
+    evolve_human_task,
+    leave_cache,
+    release_agent,
+    switch_agent,
+)
 from trunkline.messages import ERROR_CODES, StepError, fix_for
-from trunkline.workflow import CompiledStep, item_name, step_of_item
+from trunkline.workflow import CompiledStep, compensated_step, item_name, step_of_item
 
 _items: msgspec.json.Decoder[list[Json]] = msgspec.json.Decoder(list[Json])
 
@@ -119,7 +133,9 @@ def restore(state: RunState, steps: Iterable[StepState]) -> None:
                 _notify_dependent(state, step, dependent)
             if step.status == "FAILED" and not state.workflow.steps[step.name].handles_failure:
                 _record_failure(state, step)
-    if state.status != "PENDING":
+    if state.is_compensating:
+        _prepare_compensation(state)
+    elif state.status != "PENDING":
         state.ready.extend(name for name in state.workflow.steps if _is_ready(state, name))
         state.ready.extend(
             name
@@ -128,6 +144,13 @@ def restore(state: RunState, steps: Iterable[StepState]) -> None:
         )
         for name in state.for_each:
             _release_items(state, name)
+
+
+def _prepare_compensation(state: RunState) -> None:
+    """Nothing else goes on in the run."""
+    state.ready.clear()
+    state.decided.clear()
+    state.to_compensate.extend(steps_to_compensate(state))
 
 
 def _has_items(state: RunState, name: str) -> bool:
@@ -232,6 +255,10 @@ def _finish(state: RunState, step: StepState, status: StepStatus, at: Instant) -
     _set_status(state, step, status)
     step.finished_at = at
     step.reply = None
+    if compensated_step(step.name) is not None:
+        # They run one after another: it is the first.
+        state.to_compensate.popleft()
+        return
     if step.name not in state.workflow.steps:
         _finish_item(state, step)
         return
@@ -306,12 +333,14 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:
         _evolve_cache(state, step, event, at)
     else:
         _evolve_step(state, step, event, at)
-        _leave_cache(step, event)
+        leave_cache(step, event)
     state.step_bytes += step.size_bytes - before
     return step
 
 
-def _evolve_run(state: RunState, event: AnyRunEvent, at: Instant) -> None:
+def _evolve_run(  # noqa: C901, PLR0912 - one case for each event
+    state: RunState, event: AnyRunEvent, at: Instant
+) -> None:
     match event:
         case RunStarted():
             state.status = "RUNNING"
@@ -323,7 +352,7 @@ def _evolve_run(state: RunState, event: AnyRunEvent, at: Instant) -> None:
             state.status = "PAUSED"
         case RunResumed():
             state.paused = False
-            state.status = "RUNNING"
+            state.status = "COMPENSATING" if state.is_compensating else "RUNNING"
         case RunCancelRequested(reason):
             state.cancel_requested_at = at
             if reason is not None:
@@ -345,6 +374,22 @@ def _evolve_run(state: RunState, event: AnyRunEvent, at: Instant) -> None:
         case RunCancelled():
             state.status = "CANCELLED"
             state.finished_at = at
+        case RunCompensating():
+            state.status = "COMPENSATING"
+            state.error = event.error or state.error
+            state.finished_at = None
+            state.compensation = Compensation(
+                failure=event.failure, ends=event.ends, reopened=event.reopened, asked_by=event.asked_by
+            )
+            _prepare_compensation(state)
+        case RunCompensated(status):
+            compensation = state.compensation
+            assert compensation is not None, "it has begun"  # noqa: S101 - an invariant
+            state.compensation = msgspec.structs.replace(compensation, status=status)
+            state.to_compensate.clear()
+            if compensation.reopened:
+                state.status = compensation.ends
+                state.finished_at = at
         case _:
             assert_never(event)
 
@@ -361,35 +406,16 @@ def _prepare_round(state: RunState, step: StepState, ended: StepRoundEnded, at: 
         _set_status(state, step, "WAITING", waiting)
 
 
-def _change_route(step: StepState, **changes: object) -> None:
-    route = msgspec.structs.replace(step.route or AgentRoute(), **changes)
-    step.call_details = msgspec.structs.replace(step.call_details, route=route)
-
-
-def _switch_agent(step: StepState, agent: str, number: int, hedges: tuple[HedgeCall, ...]) -> None:
-    """The step's call is that of another agent: what the one before has said of it does not count."""
-    if step.route is not None and step.route.agent != agent:
-        step.protocol = step.context_id = step.remote_task_id = None
-    _change_route(step, agent=agent, number=number, hedges=hedges)
-
-
-def _release_agent(step: StepState, error: StepError, *, answered: bool) -> None:
-    """Lets the next attempt choose another agent, unless this one may have the task."""
-    if step.route is not None:
-        keeps = not answered and (error.doubtful or ERROR_CODES[error.code].sent)
-        _change_route(step, is_settled=keeps, is_doubtful=keeps, tried=())
-
-
 def _evolve_route(state: RunState, step: StepState, event: RouteEvent) -> None:
     route = step.route or AgentRoute()
     match event:
         case StepAgentSought(_, _, waiting_for, is_lookup):
             lookups = route.lookups + is_lookup
-            _change_route(step, lookups=lookups, waits=route.waits + (not is_lookup), is_settled=False)
+            change_route(step, lookups=lookups, waits=route.waits + (not is_lookup), is_settled=False)
             _set_status(state, step, "WAITING", waiting_for)
         case StepAgentChosen():
-            _switch_agent(step, event.agent, route.numbers, ())
-            _change_route(
+            switch_agent(step, event.agent, route.numbers, ())
+            change_route(
                 step,
                 numbers=route.numbers + 1,
                 is_settled=True,
@@ -399,22 +425,22 @@ def _evolve_route(state: RunState, step: StepState, event: RouteEvent) -> None:
                 choice=event.choice,
             )
         case StepFailedOver(_, _, agent, error):
-            _change_route(step, is_settled=False, tried=(*route.tried, agent))
+            change_route(step, is_settled=False, tried=(*route.tried, agent))
             step.error = error
             _set_status(state, step, "PENDING")
         case StepHedged(_, _, agent):
             hedges = (*route.hedges, HedgeCall(agent, route.numbers))
-            _change_route(step, hedges=hedges, numbers=route.numbers + 1)
+            change_route(step, hedges=hedges, numbers=route.numbers + 1)
         case StepHedgeLost(_, _, agent):
             others = tuple(each for each in route.hedges if each.agent != agent)
             if agent == route.agent:
                 first, *others = route.hedges
-                _switch_agent(step, first.agent, first.number, tuple(others))
+                switch_agent(step, first.agent, first.number, tuple(others))
                 _set_status(state, step, "RUNNING")
-            _change_route(step, hedges=tuple(others), tried=(*route.tried, agent))
+            change_route(step, hedges=tuple(others), tried=(*route.tried, agent))
         case StepHedgeWon(_, _, agent):
             numbers = {each.agent: each.number for each in route.hedges}
-            _switch_agent(step, agent, numbers.get(agent, route.number), ())
+            switch_agent(step, agent, numbers.get(agent, route.number), ())
         case _:
             assert_never(event)
 
@@ -422,17 +448,17 @@ def _evolve_route(state: RunState, step: StepState, event: RouteEvent) -> None:
 def _evolve_cache(state: RunState, step: StepState, event: CacheEvent, at: Instant) -> None:
     match event:
         case StepOutputSought(_, waiting_for, digest, number):
-            _change_cache_use(step, CacheUse(digest=digest, number=number))
+            change_cache_use(step, CacheUse(digest=digest, number=number))
             _set_status(state, step, "WAITING", waiting_for)
         case StepOutputClaimed(_, leads):
             use = step.call_details.cache
             assert use is not None, "only a step that has asked gets an answer"  # noqa: S101 - an invariant
-            _change_cache_use(step, msgspec.structs.replace(use, stage="leading" if leads else "alone"))
+            change_cache_use(step, msgspec.structs.replace(use, stage="leading" if leads else "alone"))
         case StepFromCache(_, output, run_id, origin, stored_at):
             use = step.call_details.cache
             assert use is not None, "only a step that has asked gets an output"  # noqa: S101 - as above
             used = msgspec.structs.replace(use, stage="used", run_id=run_id, step=origin, at=stored_at)
-            _change_cache_use(step, used)
+            change_cache_use(step, used)
             step.output = output.text
             step.started_at = at
             _finish(state, step, "COMPLETED", at)
@@ -440,32 +466,21 @@ def _evolve_cache(state: RunState, step: StepState, event: CacheEvent, at: Insta
             assert_never(event)
 
 
-def _change_cache_use(step: StepState, use: CacheUse) -> None:
-    step.call_details = msgspec.structs.replace(step.call_details, cache=use)
-
-
-def _leave_cache(step: StepState, event: WorkEvent) -> None:
-    """No other step waits for one that is over, is put back, or waits for a person."""
-    use = step.call_details.cache
-    if use is None or use.stage not in {"waiting", "leading", "alone"}:
-        return
-    waits = step.waiting_for is not None and (step.waits_inside or step.waiting_for.is_for_a_person)
-    if step.is_final or isinstance(event, StepRequeued) or waits:
-        _change_cache_use(step, msgspec.structs.replace(use, stage="left"))
-
-
-def _evolve_human_task(
-    step: StepState, event: StepAnswered | StepEscalated | StepClaimed | StepReleased, at: Instant
+def _evolve_compensation(
+    state: RunState, step: StepState, event: StepCompensationFailed | StepCompensationRetried, at: Instant
 ) -> None:
     match event:
-        case StepAnswered(_, _, _, _, payload):
-            step.change_human_task(lambda task: task.with_answer(decode(payload.text)))
-        case StepEscalated(_, _, to):
-            step.change_human_task(lambda task: task.with_assignees(to))
-        case StepClaimed(_, _, by):
-            step.change_human_task(lambda task: task.claimed(by, at))
-        case StepReleased():
-            step.change_human_task(lambda task: task.claimed(None, None))
+        case StepCompensationFailed(_, _, error, protocol, context):
+            _record_agent_ids(state, step, protocol=protocol, context_id=context)
+            step.error = error
+            step.reply = None
+            waiting = WaitingFor(kind="compensation", text=error.message, since=at)
+            _set_status(state, step, "WAITING", waiting)
+        case StepCompensationRetried():
+            if step.error is not None and ERROR_CODES[step.error.code].answered:
+                step.answered_failures += 1
+                step.remote_task_id = None
+            _set_status(state, step, "PENDING")
 
 
 def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
@@ -516,7 +531,7 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             if answered:
                 step.answered_failures += 1
                 step.reply = step.remote_task_id = None
-            _release_agent(step, error, answered=answered)
+            release_agent(step, error, answered=answered)
             _set_status(state, step, "WAITING", WaitingFor(kind="retry", text=error.message, until=due))
         case StepRequeued() | StepOutcomeResolved():
             _set_status(state, step, "PENDING")
@@ -525,7 +540,7 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             _record_agent_ids(state, step, protocol=protocol, context_id=context)
             step.error = error
             _finish(state, step, "FAILED", at)
-            if not handled:
+            if not handled and compensated_step(step.name) is None:
                 _record_failure(state, step)
         case StepSkipped():
             _finish(state, step, "SKIPPED", at)
@@ -538,7 +553,7 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             received = waiting.data if isinstance(waiting.data, list) else []
             step.waiting_for = msgspec.structs.replace(waiting, data=[*received, decode(payload.text)])
         case StepAnswered() | StepEscalated() | StepClaimed() | StepReleased():
-            _evolve_human_task(step, event, at)
+            evolve_human_task(step, event, at)
         case StepContinued():
             step.replies += 1
             _set_status(state, step, "RUNNING")
@@ -561,6 +576,8 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             )
         case StepCancelled():
             _finish(state, step, "CANCELLED", at)
+        case StepCompensationFailed() | StepCompensationRetried():
+            _evolve_compensation(state, step, event, at)
         case StepProgress():
             pass
         case _:

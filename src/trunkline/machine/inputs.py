@@ -10,11 +10,12 @@ import msgspec
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.machine.candidates import Candidate
-from trunkline.machine.state import WaitingFor
+from trunkline.machine.state import EndStatus, WaitingFor
 from trunkline.messages import NO_OUTPUT, AgentResult, ReplyMessage, StepError
 
+# Of a call; and of a compensation that has failed.
 ResolvedOutcome = Literal["succeeded", "failed", "call_again"]
-EndStatus = Literal["COMPLETED", "FAILED", "CANCELLED"]
+CompensationDecision = Literal["retry", "skip", "give_up"]
 
 
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested"):
@@ -288,6 +289,17 @@ class OutcomeResolved(msgspec.Struct, frozen=True, tag="outcome_resolved"):
     output: msgspec.Raw = NO_OUTPUT
 
 
+class CompensationDecided(msgspec.Struct, frozen=True, tag="compensation_decided"):
+    """A person has decided how the run goes on after a compensation has failed."""
+
+    step: str
+    decision: CompensationDecision
+
+
+class CompensateRequested(msgspec.Struct, frozen=True, tag="compensate_requested", omit_defaults=True):
+    """Undo the work of a run that has ended."""
+
+
 Input = (
     RunRequested
     | ResultArrived
@@ -316,6 +328,8 @@ Input = (
     | TaskClaimed
     | TaskReleased
     | OutcomeResolved
+    | CompensationDecided
+    | CompensateRequested
 )
 
 _decoder: msgspec.json.Decoder[Input] = msgspec.json.Decoder(Input)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 import msgspec
@@ -12,7 +13,7 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import Json, decode
 from trunkline.machine.state import RunState, StepState
 from trunkline.messages import StepError, decode_caller_message
-from trunkline.workflow import CompiledWorkflow, ExpressionError, Scope
+from trunkline.workflow import FAILURE_VARIABLE, CompiledWorkflow, ExpressionError, Scope
 
 _STEPS = "steps."
 
@@ -37,9 +38,14 @@ class RunScope:
                 "correlation_id": self._state.correlation_id,
                 "message": self._message(),
             }
-        return self._step(name.removeprefix(_STEPS))
+        if name == FAILURE_VARIABLE:
+            return self._failure()
+        return self.step_state(name.removeprefix(_STEPS))
 
     def _is_own(self, name: str) -> bool:
+        if name == FAILURE_VARIABLE:
+            # Otherwise it is that of the run around a block.
+            return self._state.compensation is not None
         return name.startswith(_STEPS) and name.removeprefix(_STEPS) in self._state.workflow.steps
 
     def _outside(self, name: str) -> Json:
@@ -54,7 +60,15 @@ class RunScope:
         message = self._state.message
         return None if message is None else decode_caller_message(message).shown()
 
-    def _step(self, name: str) -> Json:
+    def _failure(self) -> Json:
+        compensation = self._state.compensation
+        if compensation is None:
+            return None
+        failure = compensation.failure
+        return {"code": failure.code, "message": failure.message, "step": failure.step}
+
+    def step_state(self, name: str) -> Json:
+        """Of a step, or of an item of one."""
         step = self._state.steps.get(name)
         if step is None:
             return {"status": "PENDING", "output": None, "error": None}
@@ -113,9 +127,11 @@ def evaluate_message(workflow: CompiledWorkflow, scope: Scope) -> Json:
 class ItemScope:
     """The same for one item of a list, which can be read, too."""
 
-    def __init__(self, scope: RunScope, item: Json, index: int) -> None:
+    def __init__(
+        self, scope: RunScope, item: Json, index: int, more: Mapping[str, Json] = MappingProxyType({})
+    ) -> None:
         self._scope = scope
-        self._own = {"item": item, "index": index}
+        self._own = {"item": item, "index": index, **more}
 
     def __call__(self, name: str) -> Json:
         return self._own[name] if name in self._own else self._scope(name)

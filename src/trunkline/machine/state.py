@@ -20,24 +20,28 @@ from trunkline.machine.candidates import ConsideredAgent
 from trunkline.messages import StepError, TraceContext
 from trunkline.workflow import CompiledWorkflow
 
-RunStatus = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
+RunStatus = Literal[
+    "PENDING", "RUNNING", "WAITING", "PAUSED", "COMPENSATING", "COMPLETED", "FAILED", "CANCELLED"
+]
 StepStatus = Literal[
     "PENDING", "RUNNING", "WAITING", "COMPLETED", "FAILED", "SKIPPED", "CANCELLED", "OUTCOME_UNKNOWN"
 ]
 RUN_STATUSES: tuple[RunStatus, ...] = (
-    "PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED",
+    "PENDING", "RUNNING", "WAITING", "PAUSED", "COMPENSATING", "COMPLETED", "FAILED", "CANCELLED",
 )  # fmt: skip
 # A run as its A2A caller sees it; `rejected` is what an agent behind it may say.
 TaskState = Literal[
     "submitted", "working", "input-required", "auth-required", "completed", "canceled", "failed", "rejected"
 ]
+EndStatus = Literal["COMPLETED", "FAILED", "CANCELLED"]
 FINAL_RUN_STATUSES = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 FINAL_STEP_STATUSES = frozenset({"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"})
 
 
 # `agent`: for the choice of an agent, or for one that may be called. `cache`: for the output of an equal step.
+# `compensation`: a compensation has failed, and a person decides.
 WaitingKind = Literal[
-    "input", "auth", "retry", "remote", "outcome", "time", "event", "person", "agent", "cache"
+    "input", "auth", "retry", "remote", "outcome", "time", "event", "person", "agent", "cache", "compensation"
 ]
 # What the world brings by itself: a run that waits for nothing else goes on without a person.
 _TIME_OR_EVENT = frozenset({"time", "event"})
@@ -147,7 +151,7 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def is_for_a_person(self) -> bool:
-        return not self.inside and (self.is_of_an_agent or self.kind in {"outcome", "person"})
+        return not self.inside and (self.is_of_an_agent or self.kind in {"outcome", "person", "compensation"})
 
 
 class HedgeCall(msgspec.Struct, frozen=True):
@@ -336,6 +340,15 @@ class StepState(msgspec.Struct, kw_only=True):
         return self.waiting_for is not None and self.waiting_for.kind == "event"
 
     @property
+    def waits_for_decision(self) -> bool:
+        """The compensation has failed, and a person has not decided yet."""
+        return (
+            self.status == "WAITING"
+            and self.waiting_for is not None
+            and self.waiting_for.kind == "compensation"
+        )
+
+    @property
     def waits_inside(self) -> bool:
         """Its child run waits for people."""
         return self.status == "WAITING" and self.waiting_for is not None and bool(self.waiting_for.inside)
@@ -378,6 +391,31 @@ class ParentStep(NamedTuple):
     step: str
 
 
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why the work of a run is undone, as compensations read it."""
+
+    code: str
+    message: str
+    step: str | None = None
+
+
+CompensationStatus = Literal["RUNNING", "COMPLETED", "FAILED"]
+
+
+class Compensation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the completed steps of a run are undone. The compensations themselves are steps of the run."""
+
+    # FAILED: a person has given up.
+    status: CompensationStatus = "RUNNING"
+    failure: Failure
+    # What the run is afterwards.
+    ends: EndStatus
+    # The run had ended before.
+    reopened: bool = False
+    # Of a child run: the step that waits for it.
+    asked_by: ParentStep | None = None
+
+
 class RunState(msgspec.Struct, kw_only=True):
     """One run with its steps. A step that has no entry in `steps` has not been touched yet."""
 
@@ -418,6 +456,7 @@ class RunState(msgspec.Struct, kw_only=True):
     trigger: str | None = None
     # The A2A message that started it, as `CallerMessage`.
     message: bytes | None = None
+    compensation: Compensation | None = None
 
     # Derived from the steps, so that a transition never looks at all of them.
     ready: deque[str] = msgspec.field(default_factory=deque[str])
@@ -440,6 +479,19 @@ class RunState(msgspec.Struct, kw_only=True):
     # The first failure that nothing handles, and of several at one instant that of the first step: no
     # further step starts, the run ends FAILED.
     failure: StepError | None = None
+    # While it is compensated: the steps and items that are still to be undone, the present one first.
+    to_compensate: deque[str] = msgspec.field(default_factory=deque[str])
+    # The items of the loops among them, by the loop: each compensation would decode them again.
+    items_to_compensate: dict[str, list[Json]] = {}
+
+    @property
+    def is_compensating(self) -> bool:
+        return self.compensation is not None and self.compensation.status == "RUNNING"
+
+    @property
+    def has_ended_before(self) -> bool:
+        """Its end has been reported, and its work was undone afterwards."""
+        return self.compensation is not None and self.compensation.reopened
 
     @property
     def outer_scope(self) -> dict[str, msgspec.Raw] | None:
@@ -479,7 +531,7 @@ def task_state(status: RunStatus, error: StepError | None, steps: Iterable[StepS
     match status:
         case "PENDING":
             return "submitted"
-        case "RUNNING" | "PAUSED":
+        case "RUNNING" | "PAUSED" | "COMPENSATING":
             return "working"
         case "WAITING":
             step = open_question(steps)

@@ -7,13 +7,14 @@ from datetime import timedelta
 from trunkline.clock import Instant
 from trunkline.durations import parse_duration
 from trunkline.ids import TaskId, task_id
+from trunkline.jsontypes import decode
 from trunkline.machine.effects import CancelTimer, Effect, KeepOutput, ReleaseOutput
 from trunkline.machine.events import Event, StepCompleted, StepEventBase, StepFromCache
 from trunkline.machine.evolve import evolve
 from trunkline.machine.inputs import RoundEnd
 from trunkline.machine.scope import ItemScope, RunScope
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, StepState
-from trunkline.workflow import Scope, item_index, step_of_item
+from trunkline.workflow import Scope, compensated_step, item_index, step_of_item
 
 # A larger output is not kept for other steps.
 MAX_KEPT_BYTES = 1024 * 1024
@@ -84,15 +85,30 @@ class Turn:
 
     def _has_deadline(self, step: StepState) -> bool:
         # That of a step with items is the whole step's.
-        plan = self.state.workflow.steps.get(step.name)
+        workflow = self.state.workflow
+        plan = workflow.steps.get(step.name) or workflow.compensations.get(step_of_item(step.name))
         return plan is not None and plan.definition.deadline is not None
 
     def scope_of(self, step: StepState) -> Scope:
         """What the expressions of a step, or of an item of one, can read."""
         if step.name in self.state.workflow.steps:
             return self.scope
+        compensated = compensated_step(step.name)
+        if compensated is not None:
+            return self._scope_of_compensation(compensated)
         index = item_index(step.name)
         return ItemScope(self.scope, self.state.for_each[step_of_item(step.name)].items[index], index)
+
+    def _scope_of_compensation(self, compensated: str) -> Scope:
+        loop = step_of_item(compensated)
+        if loop == compensated:
+            return self.scope
+        state, index = self.state, item_index(compensated)
+        if loop not in state.items_to_compensate:
+            items = decode(state.steps[loop].input or b"[]")
+            state.items_to_compensate[loop] = items if isinstance(items, list) else []
+        item = state.items_to_compensate[loop][index]
+        return ItemScope(self.scope, item, index, {f"steps.{loop}": self.scope.step_state(compensated)})
 
     def add_effect(self, effect: Effect) -> None:
         self.effects.append(effect)
@@ -106,9 +122,9 @@ class Turn:
 
     @property
     def is_ending(self) -> bool:
-        """No further step starts: the run is being cancelled, has failed, or is over."""
+        """No further step starts: the run is being cancelled, has failed, or is over. Compensations do."""
         state = self.state
-        return (
+        return not state.is_compensating and (
             state.failure is not None
             or state.cancel_requested_at is not None
             or state.status in FINAL_RUN_STATUSES

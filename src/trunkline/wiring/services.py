@@ -29,6 +29,7 @@ from trunkline.services.people.claims import TaskClaims
 from trunkline.services.people.comments import TaskComments
 from trunkline.services.people.files import AnswerFiles
 from trunkline.services.runs.bulk import BulkOperations
+from trunkline.services.runs.compensations import RunCompensations
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.labels import RunLabels
@@ -178,6 +179,7 @@ def api_services(
         runs=_runs(context, run_queries, intake),
         blobs=context.blobs,
         run_labels=RunLabels(context.store, context.watchers),
+        run_compensations=RunCompensations(run_queries, context.workflows, intake),
         bulk_operations=BulkOperations(context.store, context.job_queued.set),
         inbox=inbox,
         answer_links=_answer_links(context, inbox),

@@ -18,15 +18,9 @@ from trunkline.workflow.actions.definitions import (
     WaitFor,
 )
 from trunkline.workflow.compile import (
-    BLOCK_SEPARATOR,
     CompiledForEach,
     CompiledStep,
     CompiledWorkflow,
-    block_path,
-    item_index,
-    item_name,
-    parse_item_name,
-    step_of_item,
 )
 from trunkline.workflow.definition import (
     Block,
@@ -46,6 +40,7 @@ from trunkline.workflow.definition import (
 )
 from trunkline.workflow.document.yaml_writer import write_yaml
 from trunkline.workflow.expressions import (
+    FAILURE_VARIABLE,
     ROUND_VARIABLE,
     Condition,
     ExpressionError,
@@ -75,9 +70,20 @@ from trunkline.workflow.secret_references import (
     is_secret_name,
 )
 from trunkline.workflow.step_graph.joins import CompiledJoin
+from trunkline.workflow.step_graph.step_names import (
+    BLOCK_SEPARATOR,
+    block_path,
+    compensated_step,
+    compensation_name,
+    item_index,
+    item_name,
+    parse_item_name,
+    step_of_item,
+)
 
 __all__ = [
     "BLOCK_SEPARATOR",
+    "FAILURE_VARIABLE",
     "LABEL_KEY_PATTERN",
     "LABEL_PATTERN",
     "MAX_LABELS",
@@ -124,6 +130,8 @@ __all__ = [
     "canonical_form",
     "check_label_count",
     "child_workflows",
+    "compensated_step",
+    "compensation_name",
     "compile_workflow",
     "definition_from_canonical",
     "format_duration",

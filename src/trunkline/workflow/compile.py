@@ -5,7 +5,7 @@ cycle.
 
 from __future__ import annotations
 
-import re
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,13 +14,11 @@ from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
 from trunkline.workflow.actions.definitions import StepKind
 from trunkline.workflow.definition import (
-    ALL,
     Block,
     ForEach,
     StepDefinition,
@@ -30,6 +28,7 @@ from trunkline.workflow.definition import (
 from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import (
     EVENT_VARIABLES,
+    FAILURE_VARIABLE,
     FOR_EACH_VARIABLES,
     ITEM,
     ROUND_VARIABLE,
@@ -50,8 +49,15 @@ from trunkline.workflow.labels import compile_labels, evaluate_labels
 from trunkline.workflow.output_schema import compile_output_schema
 from trunkline.workflow.publish_templates import NO_TEMPLATES, PublishTemplates, compile_publish_templates
 from trunkline.workflow.secret_references import secret_references
+from trunkline.workflow.step_graph.implied_blocks import with_block
 from trunkline.workflow.step_graph.joins import CompiledJoin, compile_joins, steps_inside_joins
 from trunkline.workflow.step_graph.links import StepLinks, link_steps
+from trunkline.workflow.step_graph.step_names import (
+    BLOCK_SEPARATOR,
+    compensation_name,
+    step_of_item,
+    step_path,
+)
 from trunkline.workflow.validation_report import ValidationReport
 
 
@@ -106,6 +112,8 @@ class CompiledStep:
     secrets: dict[str, str]
     # By name, all that the steps of the workflow give to this agent: it may repeat any of them.
     told_secrets: tuple[str, ...]
+    # Of a compensation: the step that it undoes.
+    compensates: str | None = None
 
     @property
     def is_action(self) -> bool:
@@ -116,36 +124,6 @@ class CompiledStep:
     def handles_failure(self) -> bool:
         """Whether the run goes on when the step has failed."""
         return self.inside_join or self.definition.on_error != "fail"
-
-
-BLOCK_SEPARATOR = "/"
-
-
-def block_path(parent: str | None, step: str) -> str:
-    """The block inside a step of the workflow, or of one of its blocks."""
-    return step if parent is None else f"{parent}{BLOCK_SEPARATOR}{step}"
-
-
-_ITEM = re.compile(r"([^\[\]]+)\[(0|[1-9][0-9]{0,8})\]")
-
-
-def item_name(step: str, index: int) -> str:
-    return f"{step}[{index}]"
-
-
-def step_of_item(name: str) -> str:
-    """The step that an item belongs to; the name of a step is its own."""
-    return name.partition("[")[0]
-
-
-def item_index(item: str) -> int:
-    return int(item.partition("[")[2][:-1])
-
-
-def parse_item_name(name: str) -> tuple[str, int] | None:
-    """The step and the index of an item's name; None if the name is not an item's."""
-    match = _ITEM.fullmatch(name)
-    return None if match is None else (match[1], int(match[2]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +148,13 @@ class CompiledWorkflow:
         round_: CompiledRound | None = None,
         publish: PublishTemplates = NO_TEMPLATES,
         flow_key: Template | None = None,
+        compensations: Mapping[str, CompiledStep] = MappingProxyType({}),
     ) -> None:
         self.definition = definition
         # In the order of the definition.
         self.steps = steps
+        # What undoes its steps, by the names under which it runs.
+        self.compensations = compensations
         self.output = output
         self._input_schema = input_schema
         self.labels = labels
@@ -185,14 +166,27 @@ class CompiledWorkflow:
         self.has_cached_steps = any(step.cache_key is not None for step in steps.values())
 
     def plan(self, name: str) -> CompiledStep:
-        """Of a step, or of an item of one (`research[17]`)."""
-        return self.steps.get(name) or self.steps[step_of_item(name)]
+        """Of a step, of an item of one (`research[17]`), or of a compensation (`compensate:research`)."""
+        found = self.steps.get(name) or self.compensations.get(name)
+        if found is not None:
+            return found
+        step = step_of_item(name)
+        return self.steps.get(step) or self.compensations[step]
+
+    def compensation(self, step: str) -> CompiledStep | None:
+        """What undoes a step of it."""
+        return self.compensations.get(compensation_name(step))
+
+    @property
+    def has_compensations(self) -> bool:
+        """Whether a step of it can be undone."""
+        return bool(self.compensations)
 
     def block(self, path: str | None) -> CompiledWorkflow:
         """The steps inside a step, by the names of the steps on the way to it; None: the workflow itself."""
         found = self
         for name in () if path is None else path.split(BLOCK_SEPARATOR):
-            plan = found.steps.get(name)
+            plan = found.steps.get(name) or found.compensations.get(name)
             if plan is None or plan.block is None:
                 raise Invalid(f"Workflow {self.definition.name} has no block {path}.")
             found = plan.block
@@ -201,7 +195,9 @@ class CompiledWorkflow:
     @property
     def step_count(self) -> int:
         """With the steps inside blocks."""
-        inside = sum(plan.block.step_count for plan in self.steps.values() if plan.block is not None)
+        own = self.compensations.values()
+        plans = (*self.steps.values(), *own)
+        inside = sum(plan.block.step_count for plan in plans if plan.block is not None) + len(own)
         return len(self.steps) + inside
 
     @property
@@ -244,7 +240,14 @@ def compile_definition(definition: WorkflowDefinition, report: ValidationReport)
     publish = compile_publish_templates(definition.publish, engine, compiler, report)
     flow_key = compile_flow_key(definition.flow, report)
     return CompiledWorkflow(
-        definition, scope.steps, scope.output, input_schema, labels, publish=publish, flow_key=flow_key
+        definition,
+        scope.steps,
+        scope.output,
+        input_schema,
+        labels,
+        publish=publish,
+        flow_key=flow_key,
+        compensations=scope.compensations,
     )
 
 
@@ -265,6 +268,7 @@ class _CompiledScope(NamedTuple):
     # What it reads, and where first. What has no place is read by default.
     reads: frozenset[str]
     sites: ReadSites
+    compensations: dict[str, CompiledStep]
 
 
 def _compile_scope(
@@ -278,7 +282,7 @@ def _compile_scope(
         name for name, step in definition.steps.items() if step.repeat is not None and step.block is None
     }
     definition = msgspec.structs.replace(
-        definition, steps={name: _with_block(step) for name, step in definition.steps.items()}
+        definition, steps={name: with_block(step) for name, step in definition.steps.items()}
     )
     parts = {
         name: _parts(step, definition, compiler, report, known_secrets, () if name in singles else None)
@@ -302,10 +306,52 @@ def _compile_scope(
     output, sites = None, ReadSites()
     if definition.output is not UNSET:
         output, sites = compiler.template(definition.output, ("output",))
-    for part in parts.values():
+    undoing = {
+        name: _compensation_parts(step, step.compensate, definition, compiler, report, known_secrets)
+        for name, step in definition.steps.items()
+        if step.compensate is not None
+    }
+    compensations = _compensations(steps, undoing, known_secrets)
+    for part in (*parts.values(), *undoing.values()):
         sites = {**part.sites, **sites}
-    reads = frozenset(sites).union(*(part.reads for part in parts.values()))
-    return _CompiledScope(steps, output, reads, sites)
+    reads = frozenset(sites).union(*(part.reads for part in (*parts.values(), *undoing.values())))
+    return _CompiledScope(steps, output, reads, sites, compensations)
+
+
+def _compensation_parts(
+    step: StepDefinition,
+    compensation: StepDefinition,
+    definition: WorkflowDefinition,
+    compiler: TemplateCompiler,
+    report: ValidationReport,
+    known_secrets: Mapping[str, set[str]],
+) -> _CompiledExpressions:
+    own: tuple[str, ...] = (FAILURE_VARIABLE,)
+    if step.for_each is not None:
+        own = (*own, *FOR_EACH_VARIABLES)
+        compiler = compiler.for_items()
+    compiler = compiler.for_compensation()
+    parts = _parts(compensation, definition, compiler, report, known_secrets, None)
+    sites = {name: site for name, site in parts.sites.items() if name not in own}
+    return parts._replace(sites=sites, reads=parts.reads.difference(own))
+
+
+def _compensations(
+    steps: Mapping[str, CompiledStep],
+    undoing: Mapping[str, _CompiledExpressions],
+    known_secrets: Mapping[str, set[str]],
+) -> dict[str, CompiledStep]:
+    """What undoes the steps, by the names under which it runs."""
+    found: dict[str, CompiledStep] = {}
+    for name, plan in steps.items():
+        step, undo = plan.definition.compensate, compensation_name(name)
+        if step is not None:
+            secrets = known_secrets.get(step.agent, set()) if step.agent or step.is_routed else set[str]()
+            own = _step(
+                plan.index, step, undoing[name], StepLinks(), None, inside_joins=False, known_secrets=secrets
+            )
+            found[undo] = dataclasses.replace(own, compensates=name)
+    return found
 
 
 def _compile_block(
@@ -321,7 +367,12 @@ def _compile_block(
     inside = report.within(path)
     repeated = step.repeat is not None
     compiler = compiler.for_block(block.steps, inside, repeated=repeated)
-    content = WorkflowDefinition(name=definition.name, steps=block.steps, output=block.output)
+    content = WorkflowDefinition(
+        name=definition.name,
+        steps=block.steps,
+        output=block.output,
+        compensate_on=definition.compensate_on,
+    )
     scope = _compile_scope(content, compiler, inside, known_secrets)
     reads, sites, round_ = scope.reads, scope.sites, None
     if step.repeat is not None:
@@ -337,68 +388,12 @@ def _compile_block(
         own |= {ROUND_VARIABLE, *map(previous, block.steps)}
     output = FirstCompleted(block.steps).template if step.switch is not None else scope.output
     return (
-        CompiledWorkflow(content, scope.steps, output, None, round_=round_),
+        CompiledWorkflow(
+            content, scope.steps, output, None, round_=round_, compensations=scope.compensations
+        ),
         reads - own,
         {read: site._replace(path=(*path, *site.path)) for read, site in sites.items() if read not in own},
     )
-
-
-def _with_block(step: StepDefinition) -> StepDefinition:
-    """
-    A step that is repeated or that has branches, as the block that it means.
-
-    A single step is repeated as a block of it alone. The branches of a switch are blocks, each of which runs if none
-    before it does.
-    """
-    if step.repeat is not None and step.block is None:
-        # In a loop, a call without input gets the item.
-        gets_item = step.for_each is not None and step.input is UNSET and step.kind in {"agent", "workflow"}
-        inner = replace(
-            step, repeat=None, for_each=None, when=None, needs=(), join=ALL, on_error="fail", deadline=None,
-            input="${ item }" if gets_item else step.input,
-        )  # fmt: skip
-        block = Block({step.name: inner})
-    elif step.switch is not None:
-        block = Block(
-            {
-                branch_name(index): StepDefinition(
-                    name=branch_name(index),
-                    agent="",
-                    block=branch.block,
-                    when="true" if branch.when is None else branch.when,
-                    needs=tuple(map(branch_name, range(index))),
-                )
-                for index, branch in enumerate(step.switch)
-            }
-        )
-    else:
-        return step
-    return StepDefinition(
-        name=step.name,
-        agent="",
-        block=block,
-        switch=None if step.repeat is not None else step.switch,
-        cache=step.cache if step.repeat is None else None,
-        needs=step.needs,
-        join=step.join,
-        for_each=step.for_each,
-        repeat=step.repeat,
-        when=step.when,
-        retry=step.retry if step.repeat is None else None,
-        deadline=step.deadline,
-        on_error=step.on_error,
-    )
-
-
-def branch_name(index: int) -> str:
-    """A name that no step of a definition can have."""
-    return f"branch-{index + 1}"
-
-
-def step_path(step: StepDefinition) -> Path:
-    """Where the document has a step, or a branch."""
-    name, _, number = step.name.partition("-")
-    return ("switch", int(number) - 1) if number and name == "branch" else ("steps", step.name)
 
 
 class _CompiledExpressions(NamedTuple):
@@ -428,7 +423,7 @@ def _parts(
     inner: Path | None,
 ) -> _CompiledExpressions:
     """`inner` leads to what is inside the step, from its list of steps; None: as the step does."""
-    path = step_path(step)
+    path = step_path(step.name)
     items, item_sites = None, ReadSites()
     if step.for_each is not None:
         place = (*path, "for_each")

@@ -27,6 +27,7 @@ from trunkline.workflow.flow_control.definition import (
 )
 from trunkline.workflow.routing.cache import Cache
 from trunkline.workflow.routing.keys import Allow, AllowTag, Hedge, Select
+from trunkline.workflow.step_graph.step_names import compensation_name
 
 Delivery = Literal["at_least_once", "at_most_once"]
 Context = Literal["run", "step", "none", "caller"]
@@ -37,6 +38,7 @@ JoinPolicy = Literal["all", "any", "majority"]
 EachMode = Literal["parallel", "sequential"]
 AfterItem = Literal["stop", "continue", "collect"]
 AfterRounds = Literal["fail", "continue"]
+RunEnd = Literal["failed", "cancelled"]
 
 # The default comes first, except for the backoff.
 DELIVERIES: tuple[Delivery, ...] = ("at_least_once", "at_most_once")
@@ -48,6 +50,9 @@ JOIN_POLICIES: tuple[JoinPolicy, ...] = ("all", "any", "majority")
 EACH_MODES: tuple[EachMode, ...] = ("parallel", "sequential")
 AFTER_ITEM: tuple[AfterItem, ...] = ("stop", "continue", "collect")
 AFTER_ROUNDS: tuple[AfterRounds, ...] = ("fail", "continue")
+RUN_ENDS: tuple[RunEnd, ...] = ("failed", "cancelled")
+# How a run ends whose work is undone, where nothing is said.
+DEFAULT_COMPENSATE_ON: tuple[RunEnd, ...] = ("failed",)
 
 
 class Goto(Struct, frozen=True, rename={"step": "goto"}):
@@ -178,6 +183,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     output_schema: JsonObject | None = None
     # How often the agent is asked to correct an output that does not; left out: as the delivery says.
     repair: int | None = None
+    # What undoes it, if the run does not complete.
+    compensate: StepDefinition | None = None
 
     @property
     def max_repairs(self) -> int:
@@ -242,6 +249,8 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     # Which of its runs start, and when; None: each one starts at once.
     flow: FlowControl | None = None
+    # After which ends of a run the compensations of its steps run.
+    compensate_on: tuple[RunEnd, ...] = DEFAULT_COMPENSATE_ON
 
 
 # A workflow by its name and version; None: the latest.
@@ -249,11 +258,13 @@ WorkflowReference = tuple[str, int | None]
 
 
 def all_steps(steps: Mapping[str, StepDefinition]) -> Iterator[StepDefinition]:
-    """The steps, each followed by those inside it."""
+    """The steps, each followed by those inside it and by its compensation."""
     for step in steps.values():
         yield step
         for block in step.blocks:
             yield from all_steps(block.steps)
+        if step.compensate is not None:
+            yield from all_steps({step.name: step.compensate})
 
 
 def called_agents(definition: WorkflowDefinition) -> tuple[str, ...]:
@@ -322,6 +333,7 @@ class _StepForm(Struct, omit_defaults=True):
     message: MessageSource = "new"
     output_schema: JsonObject | None = None
     repair: int | None = None
+    compensate: _StepForm | None = None
 
 
 class _BranchForm(Struct, omit_defaults=True, rename={"otherwise": "else"}):
@@ -345,6 +357,7 @@ class _WorkflowForm(Struct, omit_defaults=True):
     throttle: Json = None
     debounce: Json = None
     priority: Json = None
+    compensate_on: tuple[RunEnd, ...] = DEFAULT_COMPENSATE_ON
 
 
 _Form = TypeVar("_Form", _RetryForm, _StepForm, _WorkflowForm)
@@ -367,6 +380,7 @@ def canonical_form(definition: WorkflowDefinition) -> bytes:
                 publish=publish_options_to_json(definition.publish),
                 labels=definition.labels or None,
                 **flow_control_to_json(definition.flow),
+                compensate_on=definition.compensate_on,
             )
         )
     )
@@ -388,6 +402,7 @@ def definition_from_canonical(data: bytes) -> WorkflowDefinition:
         flow=flow_control_from_json(
             {key: value for key in FLOW_KEYS if (value := getattr(form, key)) is not None}
         ),
+        compensate_on=form.compensate_on,
     )
 
 
@@ -438,6 +453,7 @@ def _step_form(step: StepDefinition) -> _StepForm:
             message=step.message,
             output_schema=step.output_schema,
             repair=step.repair,
+            compensate=None if step.compensate is None else _step_form(step.compensate),
         )
     )
 
@@ -512,6 +528,7 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         message=form.message,
         output_schema=form.output_schema,
         repair=form.repair,
+        compensate=None if form.compensate is None else _step(compensation_name(name), form.compensate),
     )
 
 

@@ -11,6 +11,7 @@ from trunkline.durations import DURATION_PATTERN
 from trunkline.jsontypes import JsonObject
 from trunkline.publish_options import MAX_CARD_ITEMS, MAX_CARD_TEXT
 from trunkline.retry_policy import MAX_ATTEMPTS
+from trunkline.workflow.actions.compensation import REFUSED_KEYS
 from trunkline.workflow.actions.definitions import ACTION_KEYS
 from trunkline.workflow.actions.schema import action_properties, question_rules, without_call
 from trunkline.workflow.definition import (
@@ -19,6 +20,7 @@ from trunkline.workflow.definition import (
     AFTER_ROUNDS,
     BACKOFFS,
     CONTEXTS,
+    DEFAULT_COMPENSATE_ON,
     DEFAULT_ITEMS_AT_ONCE,
     DEFAULT_REPAIRS,
     DEFAULT_ROUNDS,
@@ -26,6 +28,7 @@ from trunkline.workflow.definition import (
     EACH_MODES,
     JOIN_POLICIES,
     MESSAGE_SOURCES,
+    RUN_ENDS,
 )
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.flow_control.schema import flow_properties
@@ -35,6 +38,7 @@ from trunkline.workflow.repetition import MAX_BRANCHES, MAX_ROUNDS
 from trunkline.workflow.routing.cache import cache_property
 from trunkline.workflow.routing.schema import agent_property, call_kinds, routing_properties
 from trunkline.workflow.secret_references import SECRET_KEY, SECRET_NAME_PATTERN
+from trunkline.workflow.step_graph.step_names import COMPENSATE
 from trunkline.workflow.validate import (
     AGENT_ONLY_KEYS,
     BLOCK_KEYS,
@@ -96,6 +100,13 @@ def workflow_json_schema() -> JsonObject:
                     "minLength": 1,
                     "maxLength": MAX_LABEL_EXPRESSION,
                 },
+            },
+            "compensate_on": {
+                "type": "array",
+                "items": {"enum": [*RUN_ENDS]},
+                "uniqueItems": True,
+                "default": [*DEFAULT_COMPENSATE_ON],
+                "description": "After which ends of a run the compensations of its completed steps run.",
             },
         },
         "$defs": {
@@ -230,6 +241,15 @@ def _step() -> JsonObject:
                 "Without such a message, it receives the run input.",
             ),
             **_output_check(),
+            COMPENSATE: {
+                "description": "A step that undoes this one if the run fails or is cancelled (see 'compensate_on'). "
+                "Its expressions can also read failure.code, failure.message and failure.step.",
+                "allOf": [
+                    {"$ref": "#/$defs/step"},
+                    {"properties": dict.fromkeys(REFUSED_KEYS, False)},
+                ],
+                "examples": [{"agent": "Flights", "input": {"cancel": "${ steps.flight.output.data.id }"}}],
+            },
         },
     }
 

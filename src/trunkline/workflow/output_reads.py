@@ -15,7 +15,12 @@ from trunkline.jsontypes import Json
 from trunkline.workflow.definition import Block, StepDefinition, WorkflowDefinition
 from trunkline.workflow.expressions.cel_compiler import CelCompiler
 from trunkline.workflow.expressions.interpolation import split_expressions
-from trunkline.workflow.expressions.plain_paths import EVENT_VARIABLES, FOR_EACH_VARIABLES, ROUND_VARIABLE
+from trunkline.workflow.expressions.plain_paths import (
+    EVENT_VARIABLES,
+    FAILURE_VARIABLE,
+    FOR_EACH_VARIABLES,
+    ROUND_VARIABLE,
+)
 from trunkline.workflow.expressions.template import previous
 from trunkline.workflow.publish_templates import published_values
 
@@ -88,6 +93,9 @@ def _step_reads(
         yield from _block_reads(scope, branch.block, f"{place}.switch[{index}].", variables)
     if step.block is not None:
         yield from _block_reads(scope, step.block, f"{place}.", variables)
+    if step.compensate is not None:
+        readable = tuple(dict.fromkeys((*variables, FAILURE_VARIABLE)))
+        yield from _step_reads(scope, step.compensate, f"{place}.compensate", readable)
 
 
 def _block_reads(scope: _Scope, block: Block, place: str, variables: tuple[str, ...]) -> Iterator[OutputRead]:

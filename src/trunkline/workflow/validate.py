@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.publish_options import PublishFinding, PublishOptions, read_publish_options
 from trunkline.retry_policy import MAX_ATTEMPTS, RetryPolicy
+from trunkline.workflow.actions.compensation import compensation_of
 from trunkline.workflow.actions.definitions import ACTION_KEYS, KIND_KEYS, Actions
 from trunkline.workflow.actions.reader import CALL_ONLY_KEYS, read_actions
 from trunkline.workflow.actions.task_rules import read_question_rules
@@ -25,11 +26,13 @@ from trunkline.workflow.definition import (
     AFTER_ITEM,
     BACKOFFS,
     CONTEXTS,
+    DEFAULT_COMPENSATE_ON,
     DEFAULT_ITEMS_AT_ONCE,
     DELIVERIES,
     EACH_MODES,
     JOIN_POLICIES,
     MESSAGE_SOURCES,
+    RUN_ENDS,
     AfterFailure,
     Block,
     Branch,
@@ -40,6 +43,7 @@ from trunkline.workflow.definition import (
     JoinPolicy,
     MessageSource,
     OnError,
+    RunEnd,
     StepDefinition,
     WorkflowDefinition,
     WorkflowReference,
@@ -61,6 +65,7 @@ from trunkline.workflow.repetition import (
 from trunkline.workflow.routing.cache import read_cache
 from trunkline.workflow.routing.keys import ROUTING_KEYS, SKILL_ONLY_KEYS, RoutingKeys, read_routing
 from trunkline.workflow.secret_references import check_secret_references, refuse_secret_references
+from trunkline.workflow.step_graph.step_names import COMPENSATE, compensated_step, compensation_name
 from trunkline.workflow.validation_report import ValidationReport
 
 WORKFLOW_KEYS = (
@@ -74,6 +79,7 @@ WORKFLOW_KEYS = (
     "publish",
     "labels",
     *FLOW_KEYS,
+    "compensate_on",
     "$schema",
 )
 # Every workflow in litecone's format has this key. Trunkline's own format does not.
@@ -82,7 +88,7 @@ BLOCK_KEYS = ("steps", "output", "switch")
 STEP_KEYS = (
     "agent", *ROUTING_KEYS, "workflow", "version", *BLOCK_KEYS, *ACTION_KEYS, "needs", "join", "for_each",
     "repeat", "cache", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "questions", "on_error",
-    "delivery", "context", "message", "output_schema", "repair",
+    "delivery", "context", "message", "output_schema", "repair", COMPENSATE,
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
 AGENT_ONLY_KEYS = {
@@ -162,12 +168,23 @@ def read_definition(value: Json, known: KnownNames, report: ValidationReport) ->
         publish=_publish(fields, report),
         labels=read_labels(fields, report),
         flow=_flow(fields, report),
+        compensate_on=_compensate_on(fields),
     )
 
 
 def _flow(fields: FieldReader, report: ValidationReport) -> FlowControl | None:
     flow = read_flow_control(fields, report)
     return None if flow == FlowControl() else flow
+
+
+def _compensate_on(fields: FieldReader) -> tuple[RunEnd, ...]:
+    values = fields.list("compensate_on")
+    if values is None:
+        return DEFAULT_COMPENSATE_ON
+    ends: tuple[RunEnd, ...] = tuple(end for end in RUN_ENDS if end in values)
+    if len(ends) != len(values):
+        fields.error("compensate_on", f"'compensate_on' must list some of {', '.join(RUN_ENDS)}, each once")
+    return ends
 
 
 def _publish(fields: FieldReader, report: ValidationReport) -> PublishOptions | None:
@@ -233,6 +250,7 @@ def _count_steps(value: Json) -> int:
         return 0
     steps, branches = value.get("steps"), value.get("switch")
     count = sum(map(_count_steps, branches)) if isinstance(branches, list) else 0
+    count += _count_steps(value.get(COMPENSATE)) + (COMPENSATE in value)
     return count + (len(steps) + sum(map(_count_steps, steps.values())) if isinstance(steps, dict) else 0)
 
 
@@ -275,7 +293,9 @@ def _refuse_other_kinds(fields: FieldReader, kind: str) -> None:
 
 
 def _step(name: str, value: Json, path: Path, known: KnownNames, report: ValidationReport) -> StepDefinition:
-    if not _STEP_NAME.fullmatch(name):
+    # The name of a compensation follows from that of its step.
+    written = compensated_step(name) or name
+    if not _STEP_NAME.fullmatch(written):
         shown = name if len(name) <= 64 else f"{name[:64]}…"
         rule = "use up to 64 letters, digits and underscores, not starting with a digit"
         report.error(path, f"invalid step name '{shown}'; {rule}", on_key=True)
@@ -331,7 +351,24 @@ def _step(name: str, value: Json, path: Path, known: KnownNames, report: Validat
         message=_message(fields),
         output_schema=read_output_schema(fields, known.schemas, report),
         repair=read_repair(fields),
+        compensate=_compensation(name, fields, known, report),
     )
+
+
+def _compensation(
+    name: str, fields: FieldReader, known: KnownNames, report: ValidationReport
+) -> StepDefinition | None:
+    """The step that undoes this one; None: nothing does."""
+    value = compensation_of(fields, report)
+    if value is None:
+        return None
+    if len(fields.path) > len(("steps", name)):
+        instead = "define it on the step that contains this one, which is then undone as a whole"
+        fields.error(COMPENSATE, f"a step inside a block cannot have 'compensate'; {instead}")
+    elif fields.any("repeat") is not UNSET and fields.any("steps") is UNSET:
+        instead = "put it into a block with 'steps'"
+        fields.error(COMPENSATE, f"a single step with 'repeat' cannot have 'compensate'; {instead}")
+    return _step(compensation_name(name), value, (*fields.path, COMPENSATE), known, report)
 
 
 def _message(fields: FieldReader) -> MessageSource:

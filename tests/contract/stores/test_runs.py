@@ -28,7 +28,7 @@ from tests.contract.samples import (
 )
 
 from trunkline.clock import Instant, after
-from trunkline.machine.state import RunStatus, StepState, WaitingFor
+from trunkline.machine.state import Compensation, Failure, RunStatus, StepState, WaitingFor
 from trunkline.messages import StepError, TraceContext
 from trunkline.stores.base import (
     ExchangeRecord,
@@ -147,6 +147,9 @@ async def test_a_transition_writes_every_field_of_the_run_and_its_steps(store: S
     state = state_of(1, status="FAILED", version=1, seq=2)
     state.output, state.error, state.paused = b'"out"', FULL_ERROR, True
     state.contexts = {"A": "context-a", "B": "context-b"}
+    state.compensation = Compensation(
+        failure=Failure("full", "Full", "hotel"), ends="CANCELLED", reopened=True
+    )
     state.cancel_requested_at, state.started_at, state.finished_at = Instant(1), Instant(2), Instant(3)
     events = [event(1, "RunStarted"), event(2)]
     await write(
@@ -164,7 +167,7 @@ async def test_a_transition_writes_every_field_of_the_run_and_its_steps(store: S
     record, steps = found
     for field in (
         "status", "version", "seq", "output", "error", "paused", "contexts", "cancel_requested_at", "started_at",
-        "finished_at",
+        "finished_at", "compensation",
     ):  # fmt: skip
         assert getattr(record, field) == getattr(state, field), field
     assert steps == [FULL_STEP, StepState(name="b")]

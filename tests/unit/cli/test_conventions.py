@@ -149,7 +149,7 @@ def test_another_word_is_refused_with_the_choices(
     code, _, err = run(capsys, server, "inbox", "list", "--kind", "all")
     assert (code, server.seen) == (2, [])
     assert err.startswith(
-        'error: Invalid value for --kind: "all" is not one of: "input", "auth", "outcome", "person".'
+        'error: Invalid value for --kind: "all" is not one of: "input", "auth", "outcome", "person", "compensation".'
     )
     code, _, err = run(capsys, server, "runs", "list", "--status", "failed", "--status", "ended")
     assert code == 2

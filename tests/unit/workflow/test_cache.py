@@ -57,3 +57,21 @@ def test_what_does_not_fit_is_reported(cache: str, step: str, message: str) -> N
     with pytest.raises(Invalid) as refused:
         load_workflow(step_with(cache, step))
     assert any(message in finding.message for finding in refused.value.findings), refused.value.findings
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ("agent: A, compensate: {agent: A, cache: {key: x}}", "'cache' is not possible in a compensation"),
+        (
+            "agent: A, compensate: {steps: {b: {agent: A, cache: {key: x}}}}",
+            "'cache' is not possible in a compensation",
+        ),
+        ("agent: A, cache: {key: x}, compensate: {agent: A}", "a step with 'cache' cannot have 'compensate'"),
+    ],
+)
+def test_what_is_undone_or_undoes_is_not_reused(step: str, message: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        load_workflow(f"name: w\nsteps:\n  a: {{{step}}}\n")
+    assert [finding.message for finding in refused.value.findings if message in finding.message]
+    assert len(refused.value.findings) == 1, refused.value.findings

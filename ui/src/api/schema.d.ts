@@ -1206,6 +1206,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/compensate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo the work of a run that has failed or was cancelled, and whose work was not undone
+         * @description Undo the work of a run that has failed or was cancelled, and whose work was not undone.
+         */
+        post: operations["compensate_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/events": {
         parameters: {
             query?: never;
@@ -1472,8 +1492,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolve a call whose outcome is unknown
-         * @description Resolve a call whose outcome is unknown.
+         * Resolve a call whose outcome is unknown, or decide about a compensation that has failed
+         * @description Resolve a call whose outcome is unknown, or decide about a compensation that has failed.
          */
         post: operations["resolve_step"];
         delete?: never;
@@ -3037,7 +3057,7 @@ export interface components {
             /** @description The start of the run's id, a part of its workflow's name, or its correlation id. */
             q?: string;
             /** @description One status or several. Defaults to those that the action applies to. */
-            status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING") | ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING")[];
+            status?: ("CANCELLED" | "COMPENSATING" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING") | ("CANCELLED" | "COMPENSATING" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING")[];
             /** @description Name or id of the workflow. */
             workflow?: string;
         };
@@ -3286,7 +3306,7 @@ export interface components {
         Child: {
             run_id: string;
             /** @description Omitted if the run was deleted, or for an item of a `for_each` step. */
-            status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING") | null;
+            status?: ("CANCELLED" | "COMPENSATING" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING") | null;
         };
         /** ClearedCache */
         ClearedCache: {
@@ -3344,6 +3364,38 @@ export interface components {
             items: components["schemas"]["Comparison"][];
             /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
+        };
+        /** Compensation */
+        Compensation: {
+            failure: components["schemas"]["CompensationFailure"];
+            /**
+             * @description FAILED: a person gave up, and not everything is undone.
+             * @enum {string}
+             */
+            status: "COMPLETED" | "FAILED" | "RUNNING";
+            /** @description The compensations that have started, in that order, at most 1,000 of them. */
+            steps: components["schemas"]["Step"][];
+        };
+        /**
+         * CompensationFacts
+         * @description How the work of a run is undone.
+         */
+        CompensationFacts: {
+            failure: components["schemas"]["CompensationFailure"];
+            /**
+             * @description FAILED: a person gave up, and not everything is undone.
+             * @enum {string}
+             */
+            status: "COMPLETED" | "FAILED" | "RUNNING";
+        };
+        /**
+         * CompensationFailure
+         * @description Why the work of the run is undone, as expressions read it.
+         */
+        CompensationFailure: {
+            code: string;
+            message: string;
+            step: string | null;
         };
         /** Concurrency */
         Concurrency: {
@@ -3902,7 +3954,7 @@ export interface components {
             /** @description Id of this question. If the step asks again, the next question has a new id. */
             id: string;
             /** @enum {string} */
-            kind: "auth" | "input" | "outcome" | "person";
+            kind: "auth" | "compensation" | "input" | "outcome" | "person";
             /** @description Whether only the assignees can answer. */
             only_assignees?: boolean;
             /** @description The possible answers. Empty: any text. */
@@ -3946,7 +3998,7 @@ export interface components {
             /** @description The id of the item in the inbox. */
             item: string;
             /** @enum {string} */
-            kind: "agent" | "auth" | "cache" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
+            kind: "agent" | "auth" | "cache" | "compensation" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
             /** @description The run of the block or of the child workflow. */
             run_id: string;
             step: string;
@@ -4100,7 +4152,7 @@ export interface components {
             created_at: string;
             id: string;
             /** @enum {string} */
-            status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
+            status: "CANCELLED" | "COMPENSATING" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
         };
         /** LetterHeader */
         LetterHeader: {
@@ -4631,8 +4683,8 @@ export interface components {
         } | unknown | unknown | unknown | unknown | unknown;
         /** ResolveRequest */
         ResolveRequest: {
-            /** @enum {string} */
-            outcome: "call_again" | "failed" | "succeeded";
+            /** @description Of a call with an unknown outcome: `succeeded`, `failed` or `call_again`. Of a compensation that has failed: `retry`, `skip` (what it undoes needs no more undoing), or `give_up` (the run ends, and the rest is not undone). */
+            outcome: ("call_again" | "failed" | "succeeded") | ("give_up" | "retry" | "skip");
             /**
              * @description The step's output, if the outcome is `succeeded`.
              * @default null
@@ -4754,6 +4806,8 @@ export interface components {
              */
             block?: string;
             cancel_requested_at?: string | null;
+            /** @description Only for a run whose work is or was undone. */
+            compensation?: components["schemas"]["Compensation"];
             correlation_id: string;
             /**
              * Format: date-time
@@ -4792,7 +4846,7 @@ export interface components {
              */
             started_by: string | null;
             /** @enum {string} */
-            status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
+            status: "CANCELLED" | "COMPENSATING" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
             steps: components["schemas"]["Step"][];
             /** @description Id of the trace that the run is part of. Omitted if it is not traced. */
             trace_id?: string | null;
@@ -4826,6 +4880,8 @@ export interface components {
              */
             block?: string;
             cancel_requested_at?: string | null;
+            /** @description Only for a run whose work is or was undone. */
+            compensation?: components["schemas"]["CompensationFacts"];
             correlation_id: string;
             /**
              * Format: date-time
@@ -4860,7 +4916,7 @@ export interface components {
              */
             started_by: string | null;
             /** @enum {string} */
-            status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
+            status: "CANCELLED" | "COMPENSATING" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
             /** @description Id of the trace that the run is part of. Omitted if it is not traced. */
             trace_id?: string | null;
             /** @description Name of the trigger that started the run. */
@@ -5476,7 +5532,7 @@ export interface components {
             /** @description The key that the event must have. */
             key?: string;
             /** @enum {string} */
-            kind: "agent" | "auth" | "cache" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
+            kind: "agent" | "auth" | "cache" | "compensation" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
             /** @description Whether the child run waits for more than these questions. */
             more_questions?: boolean;
             /** @description Whether only the assignees can answer. */
@@ -5757,6 +5813,25 @@ export interface components {
                  * @default 1h
                  */
                 ttl: string;
+            };
+            /**
+             * @description A step that undoes this one if the run fails or is cancelled (see 'compensate_on'). Its expressions can also read failure.code, failure.message and failure.step.
+             * @example {
+             *       "agent": "Flights",
+             *       "input": {
+             *         "cancel": "${ steps.flight.output.data.id }"
+             *       }
+             *     }
+             */
+            compensate?: components["schemas"]["Workflow-step"] & {
+                cache?: never;
+                compensate?: never;
+                for_each?: never;
+                join?: never;
+                needs?: never;
+                on_error?: never;
+                repeat?: never;
+                switch?: never;
             };
             /**
              * @description Which conversation with the agent the call belongs to: one per run, one per step, none, or the conversation of the A2A caller that started the run.
@@ -6055,6 +6130,13 @@ export interface components {
         WorkflowDefinition: {
             /** @description For editors. Trunkline ignores it. */
             $schema?: string;
+            /**
+             * @description After which ends of a run the compensations of its completed steps run.
+             * @default [
+             *       "failed"
+             *     ]
+             */
+            compensate_on: ("failed" | "cancelled")[];
             /** @description How many runs are active at the same time. */
             concurrency?: {
                 /**
@@ -9122,7 +9204,7 @@ export interface operations {
                 /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
                 /** @description Return only items of this kind: questions of agents (`input`), login requests (`auth`), unknown outcomes (`outcome`) or human tasks (`person`). */
-                kind?: "auth" | "input" | "outcome" | "person";
+                kind?: "auth" | "compensation" | "input" | "outcome" | "person";
                 /** @description Return only items of this workflow: its name or id. */
                 workflow?: string;
                 /** @description Return only items that are assigned to the caller's API key or to a group with it, or that the caller has claimed. Items that another person has claimed are left out. */
@@ -12220,7 +12302,7 @@ export interface operations {
                 /** @description `true`: with input and output. The page is shorter if they are large. */
                 payloads?: boolean;
                 /** @description Return only runs with one of these statuses. */
-                status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING")[];
+                status?: ("CANCELLED" | "COMPENSATING" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING")[];
                 /** @description Return only runs of this workflow: its name or id. */
                 workflow?: string;
                 /** @description Return only runs of workflow versions that call this agent. */
@@ -12806,6 +12888,102 @@ export interface operations {
         };
     };
     cancel_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The current state of the run. */
+            202: {
+                headers: {
+                    /** @description The address of the resource. */
+                    Location?: string;
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    compensate_run: {
         parameters: {
             query?: never;
             header?: {

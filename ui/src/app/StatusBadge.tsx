@@ -11,6 +11,7 @@ import {
   Hourglass,
   LoaderCircle,
   type LucideIcon,
+  Undo2,
 } from "lucide-react";
 
 import type { RunStatus, StepStatus } from "../runs/model.ts";
@@ -27,6 +28,7 @@ const APPEARANCES: Record<RunStatus | StepStatus, Appearance> = {
   RUNNING: { icon: LoaderCircle, word: "Running", color: "var(--status-running)" },
   WAITING: { icon: Hourglass, word: "Waiting", color: "var(--status-waiting)" },
   PAUSED: { icon: CirclePause, word: "Paused", color: "var(--status-paused)" },
+  COMPENSATING: { icon: Undo2, word: "Compensating", color: "var(--status-waiting)" },
   COMPLETED: { icon: CircleCheck, word: "Completed", color: "var(--status-completed)" },
   FAILED: { icon: CircleX, word: "Failed", color: "var(--status-failed)" },
   CANCELLED: { icon: Ban, word: "Cancelled", color: "var(--status-cancelled)" },

@@ -180,7 +180,7 @@ export const startRoute = createRoute({
 
 export interface InboxSearch {
   readonly item?: string;
-  readonly kind?: "input" | "auth" | "person" | "outcome";
+  readonly kind?: "input" | "auth" | "person" | "outcome" | "compensation";
   readonly whose?: "mine" | "unassigned" | "overdue";
 }
 
@@ -188,7 +188,9 @@ export const inboxRoute = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
   validateSearch: (search: Record<string, unknown>): InboxSearch => {
-    const kind = (["input", "auth", "person", "outcome"] as const).find((each) => each === search["kind"]);
+    const kind = (["input", "auth", "person", "outcome", "compensation"] as const).find(
+      (each) => each === search["kind"],
+    );
     const whose = (["mine", "unassigned", "overdue"] as const).find((each) => each === search["whose"]);
     return {
       ...(typeof search["item"] === "string" ? { item: search["item"] } : {}),

@@ -55,7 +55,7 @@ export function InboxItemForm({
         </Text>
       )}
       {/* The key resets the form for another question of the same step. */}
-      {item.kind === "outcome" ? (
+      {item.kind === "outcome" || item.kind === "compensation" ? (
         <ResolveForm key={item.id} item={item} onDone={onDone} isOver={isOver} />
       ) : item.kind === "person" ? (
         <TaskForm key={item.id} item={item} onDone={onDone} isOver={isOver} />

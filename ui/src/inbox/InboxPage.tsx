@@ -24,7 +24,10 @@ const WHOSE_FILTERS = [
 ];
 const FILTERS = [
   { value: "all", label: "All" },
-  ...(["input", "auth", "person", "outcome"] as const).map((kind) => ({ value: kind, label: KINDS[kind].name })),
+  ...(["input", "auth", "person", "outcome", "compensation"] as const).map((kind) => ({
+    value: kind,
+    label: KINDS[kind].name,
+  })),
 ];
 
 const NO_ITEMS: Readonly<Record<Whose, string>> = {

@@ -1,6 +1,6 @@
 /** The kinds of inbox items with their texts. */
 
-import { CircleHelp, KeyRound, UserCheck, MessageCircleQuestionMark, type LucideIcon } from "lucide-react";
+import { CircleHelp, KeyRound, Undo2, UserCheck, MessageCircleQuestionMark, type LucideIcon } from "lucide-react";
 
 import type { Kind } from "./queries.ts";
 
@@ -32,6 +32,12 @@ export const KINDS: Readonly<Record<Kind, Look>> = {
     name: "Tasks",
     title: () => "Task",
     next: (_, step) => `Your answer is the output of the step “${step}”. The run then continues.`,
+  },
+  compensation: {
+    icon: Undo2,
+    name: "Failed compensations",
+    title: () => "A compensation has failed",
+    next: (_, step) => `The run does not continue until you decide about “${step}”.`,
   },
   outcome: {
     icon: CircleHelp,

@@ -1,13 +1,13 @@
 /** A notice at the top of the run page that explains what the run waits for or why it failed. */
 
 import { Alert, Anchor, Code, Group, Text } from "@mantine/core";
-import { Ban, CirclePause, CircleX, Hourglass, type LucideIcon, RotateCcw } from "lucide-react";
+import { Ban, CirclePause, CircleX, Hourglass, type LucideIcon, RotateCcw, Undo2 } from "lucide-react";
 import { memo, type ReactNode } from "react";
 
 import { AnchorLink } from "../app/links.tsx";
 import { formatDuration } from "../app/Timestamp.tsx";
 import { ChildLink, childRunIn } from "./ChildLink.tsx";
-import { isForAPerson, type RunModel, type StepModel } from "./model.ts";
+import { compensationsOf, isForAPerson, type RunModel, type StepModel } from "./model.ts";
 import { useRunClock } from "./useRunClock.ts";
 
 type Select = (step: string, attempt?: number | null) => void;
@@ -26,6 +26,7 @@ export const RunNotice = memo(function RunNotice({ model, onSelect }: { model: R
       return (
         <Notice kind="CANCELLED" icon={Ban} color="gray">
           The run was cancelled. Its remaining steps do not run.
+          <CompensationOutcome model={model} />
         </Notice>
       );
     case "PENDING":
@@ -45,6 +46,8 @@ export const RunNotice = memo(function RunNotice({ model, onSelect }: { model: R
       return <WaitingNotice model={model} onSelect={onSelect} />;
     case "WAITING":
       return <WaitingNotice model={model} onSelect={onSelect} />;
+    case "COMPENSATING":
+      return <CompensationNotice model={model} onSelect={onSelect} />;
     case "COMPLETED":
       return null;
   }
@@ -70,6 +73,7 @@ function FailureNotice({ model, onSelect }: { model: RunModel; onSelect: Select 
           {error.fix}
         </Text>
       )}
+      <CompensationOutcome model={model} />
       {child !== null && <ChildLink run={child} />}
       {child === null && step !== null && attempt !== null && (
         <AnchorLink
@@ -85,6 +89,39 @@ function FailureNotice({ model, onSelect }: { model: RunModel; onSelect: Select 
         </AnchorLink>
       )}
     </Notice>
+  );
+}
+
+/** The work of the run is being undone. */
+function CompensationNotice({ model, onSelect }: { model: RunModel; onSelect: Select }) {
+  const failed = compensationsOf(model).find(isQuestion);
+  return (
+    <Notice kind="COMPENSATING" icon={Undo2} color="yellow">
+      {failed === undefined ? (
+        "The run has not succeeded. Its completed steps are being undone, the last one first."
+      ) : (
+        <>
+          The compensation <StepButton step={failed.name} attempt={null} onSelect={onSelect} /> has failed. Decide in
+          the inbox how the run continues{quoted(failed)}
+        </>
+      )}
+      {model.error !== null && (
+        <Text size="sm" mt={2}>
+          {model.error.message} <Code>{model.error.code}</Code>
+        </Text>
+      )}
+    </Notice>
+  );
+}
+
+function CompensationOutcome({ model }: { model: RunModel }) {
+  if (model.compensation === null) return null;
+  return (
+    <Text size="sm" mt={2} data-testid="compensation">
+      {model.compensation === "FAILED"
+        ? "Undoing its work was given up: not everything is undone."
+        : "The work of its completed steps was undone."}
+    </Text>
   );
 }
 

@@ -7,7 +7,8 @@
 
 import type { RunEvent } from "../api/eventStream.ts";
 
-export type RunStatus = "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
+export type RunStatus =
+  "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPENSATING" | "COMPLETED" | "FAILED" | "CANCELLED";
 export type StepStatus =
   "PENDING" | "RUNNING" | "WAITING" | "COMPLETED" | "FAILED" | "SKIPPED" | "CANCELLED" | "OUTCOME_UNKNOWN";
 
@@ -42,7 +43,18 @@ export interface Failure {
 }
 
 export interface WaitingFor {
-  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome" | "time" | "event" | "person" | "agent" | "cache";
+  readonly kind:
+    | "input"
+    | "auth"
+    | "retry"
+    | "remote"
+    | "outcome"
+    | "time"
+    | "event"
+    | "person"
+    | "agent"
+    | "cache"
+    | "compensation";
   readonly text: string;
   readonly until: number | null;
 }
@@ -53,7 +65,7 @@ export const isForTheWorld = (kind: WaitingFor["kind"]): boolean =>
 
 /** Whether a person can answer in the inbox. */
 export const isForAPerson = (kind: WaitingFor["kind"] | undefined): boolean =>
-  kind === "input" || kind === "auth" || kind === "person";
+  kind === "input" || kind === "auth" || kind === "person" || kind === "compensation";
 
 /** The number of items of a `for_each` step by status. */
 export type ItemCounts = Readonly<Record<StepStatus, number>>;
@@ -108,6 +120,8 @@ export interface RunModel {
   readonly lastAt: number | null;
   readonly cancelRequestedAt: number | null;
   readonly error: Failure | null;
+  /** Whether the work of the run is being undone, or was. `FAILED`: a person gave up. */
+  readonly compensation: "RUNNING" | "COMPLETED" | "FAILED" | null;
   readonly pauses: readonly Pause[];
   readonly steps: ReadonlyMap<string, StepModel>;
   /** Items of `for_each` steps by name, `step[17]`. */
@@ -122,6 +136,7 @@ export const NOTHING: RunModel = {
   lastAt: null,
   cancelRequestedAt: null,
   error: null,
+  compensation: null,
   pauses: [],
   steps: new Map(),
   items: new Map(),
@@ -178,6 +193,20 @@ export function stepOf(model: RunModel, name: string): StepModel | undefined {
   return model.steps.get(name) ?? model.items.get(name);
 }
 
+const COMPENSATION = "compensate:";
+
+/** Whether a step or an item undoes another one. */
+export function isCompensation(name: string): boolean {
+  return name.startsWith(COMPENSATION);
+}
+
+/** The compensations that have started, in that order. */
+export function compensationsOf({ steps, items }: RunModel): readonly StepModel[] {
+  return [...steps.values(), ...items.values()]
+    .filter(({ name }) => isCompensation(name))
+    .sort((one, other) => (one.startedAt ?? Infinity) - (other.startedAt ?? Infinity));
+}
+
 export function isFinal(status: RunStatus | StepStatus): boolean {
   return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED" || status === "SKIPPED";
 }
@@ -230,13 +259,35 @@ function runAfter(run: RunModel, event: RunEvent, at: number): RunModel {
     case "RunPaused":
       return { ...run, status: "PAUSED", pauses: [...run.pauses, { from: at, to: null }] };
     case "RunResumed":
-      return { ...run, status: "RUNNING", pauses: pausesUntil(run.pauses, at) };
+      return {
+        ...run,
+        status: run.compensation === "RUNNING" ? "COMPENSATING" : "RUNNING",
+        pauses: pausesUntil(run.pauses, at),
+      };
     case "RunCancelRequested":
       return { ...run, status: "RUNNING", cancelRequestedAt: at, pauses: pausesUntil(run.pauses, at) };
     case "RunContinued":
       return { ...run, status: "RUNNING" };
     case "RunWaiting":
       return { ...run, status: "WAITING" };
+    case "RunCompensating":
+      return {
+        ...run,
+        status: "COMPENSATING",
+        compensation: "RUNNING",
+        error: event.data["error"] === undefined ? run.error : failureOf(event.data["error"]),
+        // A run can be undone after its end.
+        finishedAt: null,
+        pauses: pausesUntil(run.pauses, at),
+      };
+    case "RunCompensated":
+      // The event that ends the run follows, unless it had ended before.
+      return {
+        ...run,
+        status: run.error === null ? "CANCELLED" : "FAILED",
+        compensation: event.data["status"] === "FAILED" ? "FAILED" : "COMPLETED",
+        finishedAt: at,
+      };
     case "RunCompleted":
       return { ...run, status: "COMPLETED", finishedAt: at };
     case "RunFailed":
@@ -352,6 +403,13 @@ function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
         spans: next("unknown", attempt, true),
       };
     }
+    case "StepCompensationFailed": {
+      const error = failureOf(data["error"]);
+      const waitingFor: WaitingFor = { kind: "compensation", text: error?.message ?? "", until: null };
+      return { ...step, status: "WAITING", protocol, error, waitingFor, spans: next("person", attempt, true) };
+    }
+    case "StepCompensationRetried":
+      return { ...step, status: "PENDING", waitingFor: null, spans: next("queued", step.attempts + 1) };
     case "StepKept":
       return { ...ended(step, "COMPLETED", at), kept: true, reason: "Output reused from the original run." };
     case "StepCompleted":

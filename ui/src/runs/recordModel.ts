@@ -11,7 +11,9 @@ type Run = components["schemas"]["Run"];
 type Step = Run["steps"][number];
 
 export function recordModel(run: Run): RunModel {
-  const begun = run.steps.filter((step) => step.started_at !== null || step.finished_at !== null);
+  const begun = [...run.steps, ...(run.compensation?.steps ?? [])].filter(
+    (step) => step.started_at !== null || step.finished_at !== null,
+  );
   return {
     ...NOTHING,
     seq: run.last_seq,
@@ -20,6 +22,7 @@ export function recordModel(run: Run): RunModel {
     finishedAt: moment(run.finished_at),
     cancelRequestedAt: moment(run.cancel_requested_at),
     error: failureOf(run.error),
+    compensation: run.compensation?.status ?? null,
     steps: new Map(begun.map((step) => [step.name, knownStep(step, run)])),
   };
 }

@@ -17,7 +17,7 @@ from trunkline.services.people.comments import MAX_COMMENT
 from trunkline.services.runs.inbox import InboxEntry
 from trunkline.stores.port.human_tasks import TaskComment
 
-InboxKind = Literal["input", "auth", "outcome", "person"]
+InboxKind = Literal["input", "auth", "outcome", "person", "compensation"]
 
 
 class InboxItemResource(HumanTaskFields):
@@ -128,7 +128,7 @@ def answer_link_resource(link: AnswerLink, url: str) -> AnswerLinkResource:
 
 def inbox_item(entry: InboxEntry) -> InboxItemResource:
     waiting = entry.waiting_for
-    answer = "resolve" if waiting.kind == "outcome" else "reply"
+    answer = "resolve" if waiting.kind in {"outcome", "compensation"} else "reply"
     return {
         "id": entry.id,
         "run_id": entry.run_id,

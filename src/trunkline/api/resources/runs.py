@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, NotRequired, TypedDict, cast
 
-import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
 from trunkline.api.resources.automation.human_tasks import HumanTaskFields, human_task_fields
 from trunkline.api.resources.caller_messages import CallerMessageResource, caller_message_resource
@@ -25,15 +24,21 @@ from trunkline.api.resources.step_routing import FromCacheResource, RoutingResou
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import JsonObject
 from trunkline.machine.events import shown_inner_questions, waited_events
-from trunkline.machine.inputs import ResolvedOutcome
-from trunkline.machine.state import RunStatus, StepStatus, WaitingFor, WaitingKind
+from trunkline.machine.state import (
+    Compensation,
+    CompensationStatus,
+    RunStatus,
+    StepStatus,
+    WaitingFor,
+    WaitingKind,
+)
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.services.runs.logs import RunLogLine
 from trunkline.services.runs.queries import ItemCounts, RunView, StepView
 from trunkline.services.runs.search import ListedRun
 from trunkline.stores.base import EventRecord, RunRecord
 from trunkline.triggers.flow_control import WaitReason
-from trunkline.workflow import LABEL_KEY_PATTERN, MAX_LABELS, StepKind
+from trunkline.workflow import LABEL_KEY_PATTERN, StepKind
 
 _STEP_PAYLOAD = Meta(description="Omitted if steps are requested without payloads.")
 _RUN_PAYLOAD = Meta(description="Omitted in lists with `payloads=false`.")
@@ -241,6 +246,30 @@ class QueuedResource(TypedDict):
     ]
 
 
+class CompensationFailure(TypedDict):
+    """Why the work of the run is undone, as expressions read it."""
+
+    code: str
+    message: str
+    step: str | None
+
+
+class CompensationFacts(TypedDict):
+    """How the work of a run is undone."""
+
+    status: Annotated[
+        CompensationStatus, Meta(description="FAILED: a person gave up, and not everything is undone.")
+    ]
+    failure: CompensationFailure
+
+
+class CompensationResource(CompensationFacts):
+    steps: Annotated[
+        list[StepResource],
+        Meta(description="The compensations that have started, in that order, at most 1,000 of them."),
+    ]
+
+
 class RunFacts(TypedDict):
     """Fields of a run that are also part of a list."""
 
@@ -295,6 +324,10 @@ class RunFacts(TypedDict):
 class RunSummary(RunFacts):
     """A run, without its steps."""
 
+    compensation: NotRequired[
+        Annotated[CompensationFacts, Meta(description="Only for a run whose work is or was undone.")]
+    ]
+
     input: NotRequired[Annotated[JsonValue, _RUN_PAYLOAD]]
     output: NotRequired[Annotated[JsonValue, _RUN_PAYLOAD]]
 
@@ -316,6 +349,9 @@ class RunResource(RunFacts):
         ),
     ]
     steps: list[StepResource]
+    compensation: NotRequired[
+        Annotated[CompensationResource, Meta(description="Only for a run whose work is or was undone.")]
+    ]
 
 
 class RunPage(TypedDict):
@@ -338,48 +374,6 @@ class EventResource(TypedDict):
 class EventPage(TypedDict):
     items: list[EventResource]
     next_cursor: NextCursor
-
-
-# --- requests
-
-
-class RunPatch(msgspec.Struct, forbid_unknown_fields=True):
-    labels: Annotated[
-        dict[LabelKey, LabelValue | None],
-        Meta(
-            description="Labels to set. Null removes a label. Other labels stay as they are.",
-            max_length=2 * MAX_LABELS,
-        ),
-    ]
-
-
-class RetryRequest(msgspec.Struct, forbid_unknown_fields=True):
-    from_step: (
-        Annotated[str | None, Meta(description="Run this step and all steps that depend on it again.")]
-        | UnsetType
-    ) = UNSET
-    from_start: Annotated[bool, Meta(description="Run all steps again, and keep no outputs.")] = False
-    input: (
-        Annotated[
-            JsonValue, Meta(description="New input for the run. Defaults to the input of the original run.")
-        ]
-        | UnsetType
-    ) = UNSET
-    step_input: (
-        Annotated[
-            JsonValue,
-            Meta(
-                description="Input for `from_step`, instead of the one that the workflow creates. Not for a "
-                "`for_each` step, a block, a switch or a repeated step."
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-
-
-class ResolveRequest(msgspec.Struct, forbid_unknown_fields=True):
-    outcome: ResolvedOutcome
-    output: Annotated[JsonValue, Meta(description="The step's output, if the outcome is `succeeded`.")] = None
 
 
 # --- conversions
@@ -490,6 +484,11 @@ def run_resource(view: RunView, *, step_payloads: bool = True) -> RunResource:
         "steps": [step_resource(step, payloads=step_payloads) for step in view.steps],
     }
     _add_optional_facts(run, record)
+    if record.compensation is not None:
+        run["compensation"] = {
+            **_compensation_facts(record.compensation),
+            "steps": [step_resource(step, payloads=step_payloads) for step in view.compensations],
+        }
     if record.message is not None and record.parent is None:
         run["message"] = caller_message_resource(record.message, record.started_by)
     if view.start_wait is not None:
@@ -520,7 +519,15 @@ def run_summary(run: ListedRun, *, payloads: bool) -> RunSummary:
         summary["input"] = stored_json(record.input)
         summary["output"] = stored_json(record.output)
     _add_optional_facts(summary, record)
+    if record.compensation is not None:
+        summary["compensation"] = _compensation_facts(record.compensation)
     return summary
+
+
+def _compensation_facts(compensation: Compensation) -> CompensationFacts:
+    why = compensation.failure
+    failure: CompensationFailure = {"code": why.code, "message": why.message, "step": why.step}
+    return {"status": compensation.status, "failure": failure}
 
 
 def _add_optional_facts(run: RunFacts, record: RunRecord) -> None:

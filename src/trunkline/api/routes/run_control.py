@@ -14,9 +14,8 @@ from trunkline.api.bodies import convert, decode_json, decode_object, read_body
 from trunkline.api.correlation_ids import correlation_id_of
 from trunkline.api.parameters import MAX_VERSION, Parameters, in_header
 from trunkline.api.resources.automation.human_tasks import ReplyRequest
+from trunkline.api.resources.run_requests import ResolveRequest, RetryRequest
 from trunkline.api.resources.runs import (
-    ResolveRequest,
-    RetryRequest,
     RunResource,
     run_resource,
 )
@@ -162,6 +161,11 @@ class RunControlRoutes:
             segment.note({"trunkline.run_id": started.run_id, "http.response.status_code": 202})
         return await self._accepted(started.run_id)
 
+    async def compensate(self, _request: Request, given: RunParameters) -> Response:
+        """Undo the work of a run that has failed or was cancelled, and whose work was not undone."""
+        await self._services.run_compensations.start(RunId(given.run))
+        return await self._accepted(RunId(given.run))
+
     async def reply(self, request: Request, given: StepParameters) -> Response:
         """
         Answer a waiting step: the question of an agent, or a human task.
@@ -216,10 +220,14 @@ class RunControlRoutes:
         await self._services.human_task_answers.check_reply(run_id, step, by=current_actor())
 
     async def resolve(self, request: Request, given: StepParameters) -> Response:
-        """Resolve a call whose outcome is unknown."""
+        """Resolve a call whose outcome is unknown, or decide about a compensation that has failed."""
         asked = convert(decode_object(await self._body(request)), ResolveRequest)
         await self._check_person(RunId(given.run), given.step)
-        await self._runs.resolve(RunId(given.run), given.step, asked.outcome, asked.output)
+        match asked.outcome:
+            case "succeeded" | "failed" | "call_again":
+                await self._runs.resolve(RunId(given.run), given.step, asked.outcome, asked.output)
+            case "retry" | "skip" | "give_up":
+                await self._services.run_compensations.decide(RunId(given.run), given.step, asked.outcome)
         return await self._accepted(RunId(given.run))
 
     async def _body(self, request: Request) -> bytes:
@@ -279,6 +287,10 @@ def run_control_operations(services: Services) -> list[Operation]:
         ),
         operation(
             f"POST {one}/resume", routes.resume, RunParameters, name="resume_run", tag="runs",
+            responses=accepted, problems=(404, 409),
+        ),
+        operation(
+            f"POST {one}/compensate", routes.compensate, RunParameters, name="compensate_run", tag="runs",
             responses=accepted, problems=(404, 409),
         ),
         operation(

@@ -25,11 +25,11 @@ from trunkline.api.paging import (
 from trunkline.api.parameters import MAX_ATTEMPT, Parameters, in_header, instant
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.exchanges import WirePage, exchange_resources
+from trunkline.api.resources.run_requests import RunPatch
 from trunkline.api.resources.runs import (
     ErrorCodeList,
     EventPage,
     RunPage,
-    RunPatch,
     RunResource,
     StepPage,
     StepResource,

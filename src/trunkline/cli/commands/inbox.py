@@ -41,13 +41,14 @@ if TYPE_CHECKING:
 else:
     answer_prompts = lazy_module("trunkline.cli.answer_prompts")
 
-Kind = Annotated[Literal["input", "auth", "outcome", "person"], Choice]
+Kind = Annotated[Literal["input", "auth", "outcome", "person", "compensation"], Choice]
 ItemArgument = Annotated[str, Parameter(name="ITEM", help="ID of the item, or of a run, with STEP.")]
 StepArgument = Annotated[str | None, Parameter(name="STEP", help="Step of the run.")]
 
 _LONGEST_QUESTION = 60
 _ANSWER_OPTIONS = {
     "outcome": "--outcome succeeded|failed|call_again",
+    "compensation": "--outcome retry|skip|give_up",
     "person": "--answer 'YOUR ANSWER'",
 }
 
@@ -74,7 +75,7 @@ def list_items(
     ----------
     kind
         List only questions of agents (input), requests to authenticate (auth), calls with an unknown outcome (outcome),
-        or human tasks (person).
+        human tasks (person), or compensations that have failed (compensation).
     workflow
         List only steps of this workflow, by name or ID.
     mine
@@ -269,14 +270,14 @@ def answer(
     server: Server = HERE,
 ) -> int:
     """
-    Answer a question or a human task, or record the outcome of a call.
+    Answer a question or a human task, record the outcome of a call, or decide about a compensation that has failed.
 
     In a terminal, you are asked for what the options leave out: the fields of the form, one of the answers, a comment.
     """
     client = server.client()
     found = _found(client, item, step)
     asks = has_terminal() and not server.json
-    if found["kind"] == "outcome":
+    if found["kind"] in {"outcome", "compensation"}:
         if outcome is None and not asks:
             raise _no_answer(found)
         body = answer_prompts.ask_outcome(found) if outcome is None else resolution(outcome, output)

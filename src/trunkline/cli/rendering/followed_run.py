@@ -371,6 +371,17 @@ def _outcome_resolved(step: FollowedStep, _data: JsonObject, _at: datetime | Non
     return "is called again after a decision by a person"
 
 
+def _compensation_failed(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    _note_protocol(step, data)
+    step.status, step.reason = "WAITING", _message(data)
+    return f"failed, and a person decides how the run continues: {step.reason}"
+
+
+def _compensation_retried(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
+    step.status, step.reason = "PENDING", ""
+    return "is tried again after a decision by a person"
+
+
 def _cancelled(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     step.status, step.reason, step.finished_at = "CANCELLED", _text(data.get("reason")), at
     return _with("cancelled", step.reason)
@@ -412,6 +423,19 @@ def _run_ended(status: str) -> RunEventText:
     return text_of
 
 
+def _run_compensating(run: FollowedRun, data: JsonObject, _at: datetime | None) -> str:
+    run.status, run.asking, run.finished_at = "COMPENSATING", (), None
+    count = _number(data.get("steps"), 0)
+    failure = _object(data.get("failure"))
+    run.reason = _text(failure.get("message"))
+    return f"undoes its work ({count} {'compensation' if count == 1 else 'compensations'}): {run.reason}"
+
+
+def _run_compensated(run: FollowedRun, data: JsonObject, _at: datetime | None) -> str:
+    run.asking = ()
+    return "gave up undoing its work" if data.get("status") == "FAILED" else "has undone its work"
+
+
 _STEP_EVENTS: dict[str, StepEventText] = {
     "StepStarted": _started,
     "StepAgentSought": _agent_sought,
@@ -447,6 +471,8 @@ _STEP_EVENTS: dict[str, StepEventText] = {
     "StepRepairRequested": _repair_requested,
     "StepOutcomeUnknown": _outcome_unknown,
     "StepOutcomeResolved": _outcome_resolved,
+    "StepCompensationFailed": _compensation_failed,
+    "StepCompensationRetried": _compensation_retried,
     "StepCancelled": _cancelled,
 }
 
@@ -456,6 +482,8 @@ _RUN_EVENTS: dict[str, RunEventText] = {
     "RunResumed": _run_continued,
     "RunContinued": _run_continued,
     "RunCancelRequested": _run_cancel_requested,
+    "RunCompensating": _run_compensating,
+    "RunCompensated": _run_compensated,
     "RunWaiting": _run_waiting,
     "RunCompleted": _run_ended("COMPLETED"),
     "RunFailed": _run_ended("FAILED"),

@@ -1,16 +1,40 @@
-"""What the step kinds without a call have in common: how they begin, wait and complete; and the simplest, `set`."""
+"""
+What a step is given, for all kinds. What the kinds without a call have in common: how they begin, wait and complete;
+and the simplest, `set`.
+"""
 
 from __future__ import annotations
 
 from trunkline.clock import after
+from trunkline.jsontypes import encode
 from trunkline.machine.effects import StartTimer
 from trunkline.machine.events import Payload, StepBegan, StepCompleted, StepWaiting
 from trunkline.machine.inputs import StepDeadlinePassed, WaitDue
 from trunkline.machine.state import StepState, WaitingFor
-from trunkline.machine.steps.step_input import read_input
+from trunkline.machine.steps.failure import fail
 from trunkline.machine.steps.timers import wait_timer
 from trunkline.machine.turn import Turn, deadline_timer
-from trunkline.workflow import CompiledStep
+from trunkline.messages import StepError
+from trunkline.workflow import CompiledStep, ExpressionError
+
+# A template that repeats a large output many times would otherwise grow without a limit; agents refuse far less.
+MAX_INPUT_BYTES = 16 * 1024 * 1024
+
+
+def read_input(turn: Turn, plan: CompiledStep, step: StepState) -> bytes | None:
+    """What the step is given, at every attempt the same; None: the step has failed by it."""
+    if step.input is not None:
+        return step.input
+    try:
+        text = encode(plan.input.evaluate(turn.scope_of(step)))
+    except ExpressionError as exc:
+        fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
+        return None
+    if len(text) > MAX_INPUT_BYTES:
+        message = f"The step's input has {len(text)} bytes, but the limit is {MAX_INPUT_BYTES}."
+        fail(turn, plan, step, StepError(code="expression_failed", message=message))
+        return None
+    return text
 
 
 def set_values(turn: Turn, plan: CompiledStep, step: StepState) -> None:

@@ -33,8 +33,8 @@ from trunkline.machine.inputs import CandidatesFound, ReplyOverdue
 from trunkline.machine.retry import is_answered
 from trunkline.machine.state import HumanTask, StepState, WaitingFor
 from trunkline.machine.steps import human_tasks, repair, routing
+from trunkline.machine.steps.actions import read_input
 from trunkline.machine.steps.failure import fail, fail_attempt, outcome_unknown
-from trunkline.machine.steps.step_input import read_input
 from trunkline.machine.steps.timers import cancel_wait_timer, reply_timer, start_step_deadline
 from trunkline.machine.turn import Turn
 from trunkline.messages import (
@@ -231,7 +231,7 @@ def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentR
             assert result.question is not None, "an interrupted result carries its question"  # noqa: S101 - as above
             _ask_person(turn, plan, step, result, result.question)
         case "cancelled":
-            turn.record(StepCancelled(step.name, "The call was stopped."))
+            _note_stopped(turn, plan, step)
         case "unknown":
             turn.record(
                 StepOutcomeUnknown(step.name, result.attempt, outcome_unknown(turn, step, result.error))
@@ -314,6 +314,15 @@ def stop_call(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     backs_off = step.status == "WAITING" and not step.has_open_question
     if not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
         turn.add_effect(StopTask(turn.task_id_of(step), step.attempts, step.agent))
+
+
+def _note_stopped(turn: Turn, plan: CompiledStep, step: StepState) -> None:
+    reason = "The call was stopped."
+    if plan.compensates is None:
+        turn.record(StepCancelled(step.name, reason))
+    else:
+        # Only a person decides that something is not undone.
+        fail(turn, plan, step, StepError(code="agent_reported_error", message=reason))
 
 
 def _is_current(turn: Turn, step: StepState, result: AgentResult) -> bool:

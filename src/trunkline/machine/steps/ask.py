@@ -18,8 +18,8 @@ from trunkline.machine.events import Payload, StepAnswered
 from trunkline.machine.inputs import PersonAnswered
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.machine.steps import actions, human_tasks
+from trunkline.machine.steps.actions import read_input
 from trunkline.machine.steps.failure import fail, fail_without_call
-from trunkline.machine.steps.step_input import read_input
 from trunkline.machine.steps.timers import cancel_wait_timer
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError

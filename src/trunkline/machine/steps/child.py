@@ -29,7 +29,7 @@ from trunkline.machine.inputs import (
     ResumeRequested,
 )
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import failure, rounds, step_input, timers
+from trunkline.machine.steps import actions, failure, rounds, timers
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledStep, block_path
@@ -77,7 +77,7 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
         )
         failure.fail(turn, plan, step, StepError(code="child_too_deep", message=message))
         return
-    text = step_input.read_input(turn, plan, step)
+    text = actions.read_input(turn, plan, step)
     if text is None:
         return
     attempt, round_ = step.attempts + 1, 0

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 from trunkline.clock import after
 from trunkline.machine.effects import StartTimer
-from trunkline.machine.events import StepFailed, StepOutcomeUnknown, StepRetryScheduled
+from trunkline.machine.events import (
+    StepCompensationFailed,
+    StepFailed,
+    StepOutcomeUnknown,
+    StepRetryScheduled,
+)
 from trunkline.machine.inputs import RetryDue
 from trunkline.machine.retry import DEFAULT_POLICY, delay_before, is_answered, is_worth_retrying, was_sent
 from trunkline.machine.state import StepState
 from trunkline.machine.steps.timers import retry_timer
-from trunkline.machine.turn import Turn
+from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import AgentResult, StepError, complete_fix
 from trunkline.workflow import CompiledStep
 
@@ -24,7 +29,7 @@ def fail(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> N
     """Fails the step without a call."""
     error.step = step.name
     _complete_fix(turn, plan, step, error)
-    turn.record(StepFailed(step.name, step.attempts, error, _is_handled(plan, step)))
+    _record_failure(turn, plan, step, step.attempts, error)
 
 
 def fail_attempt(
@@ -40,16 +45,26 @@ def fail_attempt(
     if _may_retry(turn, plan, step, result, error):
         _schedule_retry(turn, plan, step, result, error)
         return
-    turn.record(
-        StepFailed(
-            step.name,
-            result.attempt,
-            error,
-            _is_handled(plan, step),
-            result.protocol,
-            result.context_id,
-        )
-    )
+    _record_failure(turn, plan, step, result.attempt, error, result)
+
+
+def _record_failure(
+    turn: Turn,
+    plan: CompiledStep,
+    step: StepState,
+    attempt: int,
+    error: StepError,
+    result: AgentResult | None = None,
+) -> None:
+    """The step has failed for good. What that means for a compensation is a person's to decide."""
+    protocol, context = (None, None) if result is None else (result.protocol, result.context_id)
+    if plan.compensates is not None:
+        if plan.definition.deadline is not None:
+            turn.cancel_timer(deadline_timer(step))
+        turn.record(StepCompensationFailed(step.name, attempt, error, protocol, context))
+    else:
+        handled = _is_handled(plan, step)
+        turn.record(StepFailed(step.name, attempt, error, handled, protocol, context))
 
 
 def fail_without_call(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:

@@ -15,7 +15,7 @@ from trunkline.machine.effects import StartTimer
 from trunkline.machine.events import Payload, StepCancelled, StepCompleted, StepFannedOut
 from trunkline.machine.inputs import StepDeadlinePassed
 from trunkline.machine.state import ForEachState, OutputUnread, StepState
-from trunkline.machine.steps import failure, kinds, step_input
+from trunkline.machine.steps import actions, failure, kinds
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import StepError
 from trunkline.workflow import (
@@ -44,9 +44,9 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState, loop: CompiledForEach
         problem = f"'for_each' must return a list, but it returned {text[:40].decode(errors='replace')}."
     elif len(items) > MAX_ITEMS:
         problem = f"'for_each' has {len(items)} items, but the limit is {MAX_ITEMS}."
-    elif len(text) > step_input.MAX_INPUT_BYTES:
+    elif len(text) > actions.MAX_INPUT_BYTES:
         problem = (
-            f"The items of 'for_each' have {len(text)} bytes, but the limit is {step_input.MAX_INPUT_BYTES}."
+            f"The items of 'for_each' have {len(text)} bytes, but the limit is {actions.MAX_INPUT_BYTES}."
         )
     if problem is not None or not isinstance(items, list):
         failure.fail(turn, plan, step, StepError(code="expression_failed", message=problem or ""))

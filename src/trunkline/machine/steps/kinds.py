@@ -88,7 +88,7 @@ def end_wait(turn: Turn, plan: CompiledStep, step: StepState, attempt: int) -> N
 def pass_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """The step has had all the time that it may take."""
     deadline = plan.definition.deadline
-    if step.is_final or step.status == "OUTCOME_UNKNOWN" or deadline is None:
+    if step.is_final or step.status == "OUTCOME_UNKNOWN" or step.waits_for_decision or deadline is None:
         return
     error = StepError(
         code="deadline_exceeded",

@@ -12,7 +12,7 @@ from trunkline.machine.events import Payload, StepCancelled, StepCompleted, Step
 from trunkline.machine.inputs import RoundEnd, WaitDue
 from trunkline.machine.state import StepState
 from trunkline.machine.steps import failure
-from trunkline.machine.steps.step_input import MAX_INPUT_BYTES
+from trunkline.machine.steps.actions import MAX_INPUT_BYTES
 from trunkline.machine.steps.timers import wait_timer
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError

@@ -6,8 +6,8 @@ from trunkline.clock import Instant, after, parse_time, rfc3339
 from trunkline.jsontypes import Json, decode
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.machine.steps import actions
+from trunkline.machine.steps.actions import read_input
 from trunkline.machine.steps.failure import fail
-from trunkline.machine.steps.step_input import read_input
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledStep, parse_duration

@@ -21,8 +21,8 @@ from trunkline.machine.inputs import EventArrived, EventsRead, event_identity
 from trunkline.machine.scope import EventScope
 from trunkline.machine.state import RunState, StepState, WaitingFor
 from trunkline.machine.steps import actions
+from trunkline.machine.steps.actions import read_input
 from trunkline.machine.steps.failure import fail, fail_without_call
-from trunkline.machine.steps.step_input import read_input
 from trunkline.machine.steps.timers import cancel_wait_timer
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -20,9 +20,18 @@ from trunkline.services.runs.watchers import RunWatch, RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, RunRecord, Store
 from trunkline.stores.port.automation.triggers import StartWait
-from trunkline.workflow import CompiledStep, StepKind, parse_item_name, step_of_item
+from trunkline.workflow import (
+    CompiledStep,
+    CompiledWorkflow,
+    StepKind,
+    compensation_name,
+    parse_item_name,
+)
 
 _items: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
+
+# Each item of a loop has one. All of them are in the history of the run.
+MAX_COMPENSATIONS_SHOWN = 1_000
 
 # A notification may be lost; then this is how long a watcher sleeps.
 _MAX_SLEEP = 1.0
@@ -62,6 +71,8 @@ class RunView(msgspec.Struct, frozen=True):
     steps: list[StepView]
     # What a run waits for that has not started.
     start_wait: StartWait | None = None
+    # Those that have begun, in the order in which they did.
+    compensations: Sequence[StepView] = ()
 
 
 class RunQueries:
@@ -81,6 +92,9 @@ class RunQueries:
         """What is shown of a run; `steps` may have items, which are passed over."""
         compiled = await self._workflows.compiled_for(record)
         touched = {step.name: step for step in steps}
+        compensations = (
+            [] if record.compensation is None else await self._compensations(record, compiled, touched)
+        )
         has_items = any(plan.for_each is not None for plan in compiled.steps.values())
         counts = await self._store.runs.item_counts(record.id) if has_items else {}
         return RunView(
@@ -92,7 +106,23 @@ class RunQueries:
                 for name, plan in compiled.steps.items()
             ],
             await self.start_wait(record),
+            compensations,
         )
+
+    async def _compensations(
+        self, record: RunRecord, compiled: CompiledWorkflow, touched: Mapping[str, StepState]
+    ) -> list[StepView]:
+        found = [step for name, step in touched.items() if name in compiled.compensations]
+        for name, plan in compiled.steps.items():
+            if plan.for_each is not None and compiled.compensation(name) is not None:
+                found += await self._store.runs.items(
+                    record.id, compensation_name(name), limit=MAX_COMPENSATIONS_SHOWN
+                )
+        found.sort(key=lambda step: step.started_at or step.finished_at or record.created_at)
+        return [
+            await self._view(record, compiled.plan(step.name), step, {})
+            for step in found[:MAX_COMPENSATIONS_SHOWN]
+        ]
 
     async def start_wait(self, record: RunRecord) -> StartWait | None:
         """What a run that has not started waits for."""
@@ -138,9 +168,9 @@ class RunQueries:
         """One step, begun or not, or one item that has begun."""
         record, state = await self.find_step(run_id, step)
         compiled = await self._workflows.compiled_for(record)
+        plan = compiled.plan(state.name)
         if state.name not in compiled.steps:
-            return _item_view(run_id, compiled.steps[step_of_item(state.name)], state)
-        plan = compiled.steps[state.name]
+            return _item_view(run_id, plan, state)
         counts = await self._store.runs.item_counts(run_id) if plan.for_each is not None else {}
         return await self._view(record, plan, state, counts.get(state.name, {}))
 
@@ -234,7 +264,7 @@ class RunQueries:
             for item in await self._store.runs.items(run_id, place[0], limit=1, after=place[1] - 1):
                 if item.name == step:
                     return record, item
-        if step not in compiled.steps:
+        if step not in compiled.steps and step not in compiled.compensations:
             raise NotFound(
                 f"Run {run_id} has no step {step}.", fix=f"Its steps: {', '.join(compiled.steps)}."
             )

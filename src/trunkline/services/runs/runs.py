@@ -260,9 +260,9 @@ class Runs:
             steps = []
         other_input = not isinstance(run_input, msgspec.UnsetType)
         if other_input:
-            kept, lists = kept_outputs(compiled, steps, from_step), {}
+            kept, lists = kept_outputs(compiled, record, steps, from_step), {}
         else:
-            kept, lists = await kept_of_run(self._store.runs, compiled, run_id, steps, from_step)
+            kept, lists = await kept_of_run(self._store.runs, compiled, record, steps, from_step)
         inputs = given_inputs(compiled, from_step, step_input)
         content = encode(run_input) if other_input else record.input
         source = compiled if other_input else None
@@ -280,12 +280,12 @@ class Runs:
         )
 
     async def cancel(self, run_id: RunId) -> None:
-        await self._allowed(run_id, "cancelled", lambda status: status not in FINAL_RUN_STATUSES)
+        check_cancellable(await self._allowed(run_id, "cancelled", _is_not_final))
         await self._put(run_id, "cancel", CancelRequested(), "cancel")
 
     async def pause(self, run_id: RunId) -> None:
         record = await self._allowed(
-            run_id, "paused", lambda status: status in {"PENDING", "RUNNING", "WAITING"}
+            run_id, "paused", lambda status: status in {"PENDING", "RUNNING", "WAITING", "COMPENSATING"}
         )
         check_pausable(record, await self._queries.start_wait(record))
         await self._put(run_id, f"pause/{new_id()}", PauseRequested(), "pause")
@@ -374,9 +374,23 @@ def _cannot_be(record: RunRecord, action: str) -> Conflict:
     )
 
 
+def _is_not_final(status: RunStatus) -> bool:
+    return status not in FINAL_RUN_STATUSES
+
+
+def check_cancellable(record: RunRecord) -> None:
+    """Raises `Conflict`. A run that has begun to undo its work goes on with that."""
+    if record.compensation is not None and record.compensation.status == "RUNNING":
+        raise Conflict(
+            f"Run {record.id} is undoing its work and cannot be cancelled.",
+            fix=f"Wait until it ends, or pause it: trunkline runs pause {record.id}. If a compensation has failed, you"
+            " can give up: trunkline inbox list.",
+        )
+
+
 def check_pausable(record: RunRecord, wait: StartWait | None) -> None:
     """Raises `Conflict`. Flow control starts a run that waits; the run takes no input before."""
-    if record.cancel_requested_at is not None:
+    if record.cancel_requested_at is not None and record.status != "COMPENSATING":
         raise Conflict(
             f"Run {record.id} is being cancelled and cannot be paused.",
             fix=f"Wait until it is cancelled, then retry it: trunkline runs retry {record.id}.",
@@ -411,6 +425,7 @@ def _ended(run: NewRun, state: RunState) -> tuple[RunRecord, list[StepState]]:
         started_at=state.started_at,
         finished_at=state.finished_at,
         contexts=state.contexts,
+        compensation=state.compensation,
     )
     return record, list(state.steps.values())
 

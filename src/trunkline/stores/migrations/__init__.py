@@ -58,6 +58,7 @@ REVISIONS = (
     "0029",
     "0030",
     "0031",
+    "0032",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

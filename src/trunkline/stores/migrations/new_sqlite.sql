@@ -893,3 +893,9 @@ CREATE INDEX ix_output_claims_digest ON output_claims (digest, waits, since, run
 
 UPDATE alembic_version SET version_num='0031' WHERE alembic_version.version_num = '0030';
 
+-- Running upgrade 0031 -> 0032
+
+ALTER TABLE runs ADD COLUMN compensation BLOB;
+
+UPDATE alembic_version SET version_num='0032' WHERE alembic_version.version_num = '0031';
+

@@ -9,7 +9,15 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.machine.state import ParentStep, RunState, RunStatus, StepState, StepStatus, WaitingFor
+from trunkline.machine.state import (
+    Compensation,
+    ParentStep,
+    RunState,
+    RunStatus,
+    StepState,
+    StepStatus,
+    WaitingFor,
+)
 from trunkline.messages import StepError, TraceContext
 from trunkline.stores.port.automation.triggers import QueuedStart
 from trunkline.stores.port.input_queue import Timer
@@ -89,6 +97,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     # The A2A message that started it, as `CallerMessage`.
     message: bytes | None = None
     labels: dict[str, str] = {}
+    compensation: Compensation | None = None
 
 
 class EventRecord(msgspec.Struct, frozen=True):
@@ -100,7 +109,7 @@ class EventRecord(msgspec.Struct, frozen=True):
     data: bytes
 
 
-WaitKind = Literal["input", "auth", "outcome", "person"]
+WaitKind = Literal["input", "auth", "outcome", "person", "compensation"]
 
 
 class WaitPosition(NamedTuple):

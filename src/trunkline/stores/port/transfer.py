@@ -68,7 +68,7 @@ RUNS = TransferTable(
         "error", "correlation_id", "idempotency_key", "request_digest", "retry_of", "paused", "contexts",
         "cancel_requested_at", "created_at", "started_at", "finished_at", "traceparent", "tracestate",
         "parent_id", "parent_step", "depth", "routes", "started_by", "trigger_name",
-        "message", "events_seen", "labels", "block",
+        "message", "events_seen", "labels", "block", "compensation",
     ),
     uuids=frozenset({"id", "workflow_id", "retry_of", "parent_id"}),
 )  # fmt: skip

@@ -9,7 +9,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.machine.state import NO_DETAILS, CallDetails, ParentStep, StepState, WaitingFor
+from trunkline.machine.state import NO_DETAILS, CallDetails, Compensation, ParentStep, StepState, WaitingFor
 from trunkline.messages import StepError, TraceContext
 from trunkline.stores.port.human_tasks import ListedTask, TaskComment
 from trunkline.stores.port.runs import NewRun, RunRecord, Transition, WaitingStep, WaitPosition
@@ -20,6 +20,7 @@ _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 _waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
 _call_details: msgspec.json.Decoder[CallDetails] = msgspec.json.Decoder(CallDetails)
 _warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
+_compensations: msgspec.json.Decoder[Compensation] = msgspec.json.Decoder(Compensation)
 _texts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
 
 
@@ -125,7 +126,7 @@ def run_record(row: Row) -> RunRecord:
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
         tracestate, parent_id, parent_step, depth, routes, started_by, trigger_name, message,
-        labels, block,
+        labels, block, compensation,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -155,13 +156,14 @@ def run_record(row: Row) -> RunRecord:
         trigger=trigger_name,
         message=message,
         labels=decode_labels(labels),
+        compensation=None if compensation is None else _compensations.decode(compensation),
     )
 
 
 def transition_values(transition: Transition) -> tuple[Value, ...]:
     """
     Id, expected version, status, version, seq, output, error, paused, contexts, cancel_requested_at, started_at,
-    finished_at.
+    finished_at, compensation.
     """
     state = transition.state
     return (
@@ -177,6 +179,7 @@ def transition_values(transition: Transition) -> tuple[Value, ...]:
         state.cancel_requested_at,
         state.started_at,
         state.finished_at,
+        None if state.compensation is None else encode(state.compensation),
     )
 
 

@@ -7,6 +7,7 @@ from trunkline.workflow.expressions.errors import ExpressionError
 from trunkline.workflow.expressions.interpolation import strip_delimiters
 from trunkline.workflow.expressions.plain_paths import (
     EVENT_VARIABLES,
+    FAILURE_VARIABLE,
     FOR_EACH_VARIABLES,
     KEYWORDS,
     ROUND_VARIABLE,
@@ -26,6 +27,7 @@ from trunkline.workflow.expressions.template import (
 
 __all__ = [
     "EVENT_VARIABLES",
+    "FAILURE_VARIABLE",
     "FOR_EACH_VARIABLES",
     "ITEM",
     "KEYWORDS",

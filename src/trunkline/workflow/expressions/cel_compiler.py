@@ -28,6 +28,7 @@ from trunkline.workflow.expressions.error_messages import compile_error, evaluat
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
 from trunkline.workflow.expressions.interpolation import check_length
 from trunkline.workflow.expressions.plain_paths import (
+    FAILURE_VARIABLE,
     FOR_EACH_VARIABLES,
     PREVIOUS,
     ROUND_VARIABLE,
@@ -198,7 +199,7 @@ class CelCompiler:
 
 def _is_contextual(root: str) -> bool:
     """Whether it can be read in some steps only."""
-    return root == ROUND_VARIABLE or root in FOR_EACH_VARIABLES or root.startswith(PREVIOUS)
+    return root in {ROUND_VARIABLE, FAILURE_VARIABLE, *FOR_EACH_VARIABLES} or root.startswith(PREVIOUS)
 
 
 def _size_of(value: Json, keys: tuple[str, ...]) -> ValueSize:

@@ -6,7 +6,12 @@ import re
 from collections.abc import Collection, Iterable
 
 from trunkline.workflow.expressions.errors import CompileError
-from trunkline.workflow.expressions.plain_paths import FOR_EACH_VARIABLES, Scope, explain_missing
+from trunkline.workflow.expressions.plain_paths import (
+    FAILURE_VARIABLE,
+    FOR_EACH_VARIABLES,
+    Scope,
+    explain_missing,
+)
 from trunkline.workflow.expressions.syntax_tree import VariableRead
 from trunkline.workflow.validation_report import did_you_mean
 
@@ -77,6 +82,9 @@ def _unknown_name(
         return CompileError(f"unknown name '{first}'{hint} {known}", source, line, column)
     if first in FOR_EACH_VARIABLES:
         message = f"'{first}' is only available in the 'input' and 'when' of a step with 'for_each'"
+        return CompileError(message, source, line, column)
+    if first == FAILURE_VARIABLE:
+        message = "'failure' is only available in the 'compensate' of a step"
         return CompileError(message, source, line, column)
     if first in {"round", "previous"}:
         known = "'round' and previous.steps.NAME are only available in a step with 'repeat' and the steps inside it"

@@ -19,7 +19,7 @@ from trunkline.workflow.expressions.syntax_tree import VariableRead
 Scope: TypeAlias = Callable[[str], Json]
 
 _PATH = re.compile(
-    r"\s*(?P<root>input|run|item|index|round|(?:previous\.)?steps\.[A-Za-z_][A-Za-z0-9_]*)"
+    r"\s*(?P<root>input|run|item|index|round|failure|(?:previous\.)?steps\.[A-Za-z_][A-Za-z0-9_]*)"
     r"(?P<keys>(?:\.[A-Za-z_][A-Za-z0-9_]*|\[(?:0|[1-9][0-9]{0,9})\]|\['[^'\\\n]*'\]|\[\"[^\"\\\n]*\"\])*)\s*\Z"
 )
 _KEY = re.compile(r"\.(?P<name>\w+)|\[(?P<index>[0-9]+)\]|\[(?P<quote>['\"])(?P<text>.*?)(?P=quote)\]")
@@ -30,6 +30,8 @@ ROUND_VARIABLE = "round"
 PREVIOUS = "previous."
 # What only the condition of a step that waits for events can read.
 EVENT_VARIABLES = ("event",)
+# What only a compensation can read.
+FAILURE_VARIABLE = "failure"
 # CEL's keywords: after a dot they are a syntax error there, and so they are not a path here.
 KEYWORDS = frozenset({"true", "false", "null", "in"})
 _MAX_KEYS_SHOWN = 10

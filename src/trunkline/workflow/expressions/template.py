@@ -20,6 +20,7 @@ from trunkline.workflow.expressions.errors import CompileError, ExpressionError
 from trunkline.workflow.expressions.interpolation import split_expressions
 from trunkline.workflow.expressions.plain_paths import (
     EVENT_VARIABLES,
+    FAILURE_VARIABLE,
     FOR_EACH_VARIABLES,
     PREVIOUS,
     ROUND_VARIABLE,
@@ -239,6 +240,10 @@ class TemplateCompiler:
     def for_event(self) -> TemplateCompiler:
         """The same for what can read `event`."""
         return self._with(EVENT_VARIABLES)
+
+    def for_compensation(self) -> TemplateCompiler:
+        """The same for what can read `failure`."""
+        return self._with((FAILURE_VARIABLE,))
 
     def _with(self, variables: tuple[str, ...]) -> TemplateCompiler:
         known = tuple(dict.fromkeys((*self._variables, *variables)))

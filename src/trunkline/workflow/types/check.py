@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from trunkline.workflow.compile import CompiledStep, CompiledWorkflow, step_path
+from trunkline.workflow.compile import CompiledStep, CompiledWorkflow
 from trunkline.workflow.definition import WorkflowReference
 from trunkline.workflow.document.locations import ExpressionPosition, Path
 from trunkline.workflow.expressions.cel_compiler import Expression
 from trunkline.workflow.expressions.plain_paths import PlainPath
 from trunkline.workflow.expressions.syntax_tree import TestedPath, strict_reads, tested_paths, variable_reads
 from trunkline.workflow.expressions.template import Condition, Template, expressions_in
+from trunkline.workflow.step_graph.step_names import step_path
 from trunkline.workflow.types.shapes import Member, Shape, ShapeReader
 from trunkline.workflow.types.step_shapes import TypeScope
 from trunkline.workflow.validation_report import MAX_FINDINGS, ValidationReport
@@ -56,10 +57,10 @@ class _TypeCheck:
 
     def scope(self, workflow: CompiledWorkflow, scope: TypeScope, base: Path) -> None:
         """The steps of a workflow or of a block, whose paths begin with `base`."""
-        for plan in workflow.steps.values():
+        for plan in (*workflow.steps.values(), *workflow.compensations.values()):
             if self._report.full:
                 return
-            self._step(workflow, scope, plan, base)
+            self._step(workflow, scope if plan.compensates is None else scope.undoing(plan), plan, base)
         if workflow.output is not None:
             self._template(workflow.output, (*base, "output"), scope)
         for name, template in workflow.labels.items():
@@ -68,7 +69,7 @@ class _TypeCheck:
             self._template(template, ("publish", "artifacts", name), scope)
 
     def _step(self, workflow: CompiledWorkflow, scope: TypeScope, plan: CompiledStep, base: Path) -> None:
-        path = (*base, *step_path(plan.definition))
+        path = (*base, *step_path(plan.name))
         item = scope.items_of(plan)
         guards = () if plan.when is None else _tested_in(plan.when)
         if plan.for_each is not None:

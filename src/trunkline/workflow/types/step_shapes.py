@@ -12,7 +12,7 @@ from collections.abc import Callable
 from trunkline.jsontypes import JsonObject
 from trunkline.workflow.compile import CompiledStep, CompiledWorkflow
 from trunkline.workflow.definition import WorkflowReference
-from trunkline.workflow.expressions.plain_paths import PREVIOUS, ROUND_VARIABLE, PlainPath
+from trunkline.workflow.expressions.plain_paths import FAILURE_VARIABLE, PREVIOUS, ROUND_VARIABLE, PlainPath
 from trunkline.workflow.expressions.template import (
     FirstCompleted,
     ListParts,
@@ -40,6 +40,7 @@ ChildOf = Callable[[WorkflowReference], CompiledWorkflow | None]
 _MAX_DEPTH = 40
 _STEPS = "steps."
 _EVENT = ObjectShape({"type": TEXT, "key": ANY, "data": ANY, "id": TEXT, "at": TEXT})
+_FAILURE = ObjectShape({"code": TEXT, "message": TEXT, "step": ANY})
 _RUN = ObjectShape({"id": TEXT, "correlation_id": TEXT, "message": ANY})
 
 
@@ -78,6 +79,8 @@ class TypeScope:
             return ANY
         if name in {"index", ROUND_VARIABLE}:
             return NUMBER
+        if name == FAILURE_VARIABLE:
+            return _FAILURE
         if name == "item" and (item is not None or self._item is not None):
             return item or self._item or ANY
         if self._outer is not None:
@@ -156,6 +159,22 @@ class TypeScope:
                 depth=self._depth + 1,
             )
         return found
+
+    def undoing(self, plan: CompiledStep) -> TypeScope:
+        """The scope of a compensation: that of an item of a loop reads the item's own output."""
+        step = self._workflow.steps[plan.compensates or ""]
+        if step.for_each is None:
+            return self
+        scope = TypeScope(
+            self._workflow,
+            self._reader,
+            self._child_of,
+            outer=self._outer,
+            item=self.items_of(step),
+            depth=self._depth,
+        )
+        scope._outputs[step.name] = self._one_output(step)
+        return scope
 
     def result(self) -> Shape:
         """What the workflow, or the block, puts out."""

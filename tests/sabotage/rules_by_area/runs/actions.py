@@ -37,7 +37,7 @@ ACTIONS: Sequence[Rule] = (
         name="values-of-a-turn-are-bounded",
         breaks="A loop that computes thousands of values keeps the store's writer busy in one transaction.",
         symbol="trunkline.machine.decide:_advance",
-        change=Change("condition", 4, of=7, becomes="False"),
+        change=Change("condition", 5, of=8, becomes="False"),
         caught_by=(
             f"{_MACHINE}::test_a_turn_computes_a_bounded_number_of_values_and_goes_on_in_the_next_one",
         ),

@@ -38,7 +38,7 @@ AGENT_CHOICE: Sequence[Rule] = (
     Rule(
         name="unclear-retry-keeps-its-agent",
         breaks="The retry of a call without an answer gives the work to another agent.",
-        symbol="trunkline.machine.evolve:_release_agent",
+        symbol="trunkline.machine.step_changes:release_agent",
         change=Change("keyword", 1, of=3, becomes="False"),
         caught_by=(f"{_MACHINE}::test_a_retry_after_an_unclear_outcome_goes_to_the_same_agent",),
     ),

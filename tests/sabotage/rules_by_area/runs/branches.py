@@ -54,7 +54,7 @@ BRANCHES: Sequence[Rule] = (
         name="no-item-of-a-finished-step",
         breaks="A failed loop starts its next items.",
         symbol="trunkline.machine.decide:_advance",
-        change=Change("condition", 5, of=7, becomes="False"),
+        change=Change("condition", 6, of=8, becomes="False"),
         caught_by=(f"{_LOOPS}::test_the_step_s_own_on_error_decides_what_its_failure_means",),
         # What such an item would read is gone.
         shows="KeyError: 's'",

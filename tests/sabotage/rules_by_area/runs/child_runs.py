@@ -78,7 +78,7 @@ CHILD_RUNS: Sequence[Rule] = (
         name="failure-cancels-children",
         breaks="A failed run waits for its child runs, perhaps for days.",
         symbol="trunkline.machine.decide:decide",
-        change=Drop("call statement", 4, of=5),
+        change=Drop("call statement", 5, of=6),
         caught_by=(f"{_MACHINE}::test_a_failure_that_ends_the_run_cancels_the_child_once_and_waits_for_it",),
     ),
     Rule(

@@ -72,7 +72,7 @@ OUTPUT_CACHE: Sequence[Rule] = (
     Rule(
         name="step-that-asks-people-holds-no-one",
         breaks="Steps of other runs wait until a person answers the question of one.",
-        symbol="trunkline.machine.evolve:_leave_cache",
+        symbol="trunkline.machine.step_changes:leave_cache",
         change=Drop("operand", 6, of=9),
         caught_by=(f"{_MACHINE}::test_a_step_that_waits_for_a_person_lets_others_do_the_work",),
     ),

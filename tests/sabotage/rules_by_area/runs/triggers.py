@@ -58,7 +58,7 @@ TRIGGERS: Sequence[Rule] = (
         name="end-of-a-run-starts-what-is-queued",
         breaks="A queued firing waits until the trigger fires again, perhaps forever.",
         symbol="trunkline.executor.driver:RunDriver._note_ends",
-        change=Change("condition", 1, of=4, becomes="False"),
+        change=Change("condition", 2, of=5, becomes="False"),
         caught_by=(f"{_EXECUTOR}::test_queued_firings_start_one_after_the_other_when_runs_end",),
     ),
     Rule(
@@ -143,7 +143,7 @@ TRIGGERS: Sequence[Rule] = (
         name="end-of-a-run-fires-triggers",
         breaks="A run ends, and the triggers that listen to it never fire.",
         symbol="trunkline.executor.driver:RunDriver._note_ends",
-        change=Change("condition", 3, of=4, becomes="False"),
+        change=Change("condition", 4, of=5, becomes="False"),
         caught_by=(f"{_LISTENING}::test_the_end_of_a_run_starts_another",),
     ),
     Rule(
@@ -164,7 +164,7 @@ TRIGGERS: Sequence[Rule] = (
         name="end-of-a-run-opens-its-gate",
         breaks="Runs that wait for the end of another one wait forever.",
         symbol="trunkline.executor.driver:RunDriver._note_ends",
-        change=Change("condition", 4, of=4, becomes="False"),
+        change=Change("condition", 5, of=5, becomes="False"),
         caught_by=(f"{_GATES}::test_a_run_waits_until_one_with_the_same_key_ends",),
     ),
     Rule(

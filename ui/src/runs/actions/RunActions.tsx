@@ -39,7 +39,7 @@ export function RunActions({ run, model, step }: { run: string; model: RunModel;
           onPress={() => setAnswering(asking.name)}
           testId="answer-step"
         >
-          {`${asking.status === "OUTCOME_UNKNOWN" ? "Resolve" : "Reply to"} ${asking.name}`}
+          {`${asking.status === "OUTCOME_UNKNOWN" || asking.waitingFor?.kind === "compensation" ? "Resolve" : "Reply to"} ${asking.name}`}
         </ActionButton>
       )}
       {paused ? (

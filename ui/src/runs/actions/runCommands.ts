@@ -26,9 +26,11 @@ export function refusal(command: RunCommand | "retry", model: RunModel): string 
   switch (command) {
     case "cancel":
       if (ended) return `The run has ended (${word}).`;
+      if (model.compensation === "RUNNING") return "The work of the run is being undone.";
       return model.cancelRequestedAt === null ? null : "The run is being cancelled.";
     case "pause":
       if (ended) return `The run has ended (${word}).`;
+      if (model.status === "COMPENSATING") return null;
       return model.cancelRequestedAt === null ? null : "The run is being cancelled.";
     case "resume":
       return model.status === "PAUSED" ? null : "The run is not paused.";

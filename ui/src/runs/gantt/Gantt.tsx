@@ -11,7 +11,7 @@ import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useMemo, useRef, useState } from "react";
 
 import type { Graph } from "../../graph/plan.ts";
-import { statusIn, stepOf } from "../model.ts";
+import { compensationsOf, statusIn, stepOf } from "../model.ts";
 import type { ChildGraph } from "../useChildGraphs.ts";
 import { type LiveModel, useModel } from "../useRunModel.ts";
 import { queuedFrom, type Wait, waitsOf } from "./bars.ts";
@@ -19,7 +19,7 @@ import classes from "./Gantt.module.css";
 import { GanttRow } from "./GanttRow.tsx";
 import { scrollRowIntoView, ROW_HEIGHT, RULER_HEIGHT, useScrollToSelection } from "./scrollRows.ts";
 import { Legend, useKinds } from "./Legend.tsx";
-import { insidesOf, readInsides, type Row, rowsOf } from "./rows.ts";
+import { compensationRows, insidesOf, readInsides, type Row, rowsOf } from "./rows.ts";
 import { Pauses, Ruler } from "./Ruler.tsx";
 import { useCallTimes } from "./useCallTimes.ts";
 import { useRowKeys } from "./useRowKeys.ts";
@@ -69,7 +69,13 @@ export function Gantt({
     new Map([[run, model.seq], ...[...pictures.values()].map((child) => [child.run, child.model.seq] as const)]),
   );
   const insides = insidesOf(model);
-  const rows = useMemo(() => rowsOf(graph, readInsides(insides), open, pictures), [graph, insides, open, pictures]);
+  const undoing = compensationsOf(model)
+    .map(({ name }) => name)
+    .join(";");
+  const rows = useMemo(
+    () => [...rowsOf(graph, readInsides(insides), open, pictures), ...compensationRows(undoing)],
+    [graph, insides, open, pictures, undoing],
+  );
   const waits = useMemo(() => allWaits(graph, pictures), [graph, pictures]);
   const choose = useCallback(
     ({ node, name }: Row, which: number | null) => {

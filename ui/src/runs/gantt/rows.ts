@@ -44,6 +44,20 @@ export function rowsOf(
   });
 }
 
+/** Below the steps: what undoes them, in the order in which it began. */
+export function compensationRows(names: string): readonly Row[] {
+  if (names === "") return [];
+  return names.split(";").map((name) => ({
+    id: name,
+    name,
+    node: null,
+    index: null,
+    depth: 0,
+    opens: null,
+    open: false,
+  }));
+}
+
 function opensOf(inside: number | "run" | undefined, node: string | null): Row["opens"] {
   if (inside === "run") return "steps";
   // Items of child runs are shown on the child run's page.

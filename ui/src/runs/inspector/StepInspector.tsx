@@ -184,6 +184,7 @@ const WAITING_LABELS: Readonly<Record<NonNullable<Step["waiting_for"]>["kind"], 
   person: "Waiting for a person",
   agent: "Waiting for an agent",
   cache: "Waiting for the output of an equal step",
+  compensation: "The compensation has failed and waits for a person",
 };
 
 function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {

@@ -8,6 +8,7 @@ export const STATUSES: readonly RunStatus[] = [
   "RUNNING",
   "WAITING",
   "PAUSED",
+  "COMPENSATING",
   "COMPLETED",
   "FAILED",
   "CANCELLED",

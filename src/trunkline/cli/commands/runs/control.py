@@ -101,6 +101,16 @@ def retry(
     return _print_changed(server.client().act(run, "retry", body), server)
 
 
+def compensate(run: RunArgument, /, *, server: Server = HERE) -> int:
+    """
+    Undo the work of a run that failed or was cancelled.
+
+    Runs the compensations of its completed steps, the last completed step first. Only for a run whose work was not
+    undone when it ended.
+    """
+    return _print_changed(server.client().act(run, "compensate"), server)
+
+
 def signal(
     run: RunArgument,
     name: Annotated[str, Parameter(name="NAME", help="Name of the signal.")],
@@ -163,12 +173,13 @@ def resolve(
     output: OutcomeOutput = None,
     server: Server = HERE,
 ) -> int:
-    """Record the outcome of a call whose outcome is unknown."""
+    """Record the outcome of a call whose outcome is unknown, or decide about a compensation that has failed."""
     outcome = outcome or outcome_argument
     if outcome is None:
         raise CliError(
             "The outcome is missing",
-            fix=f"trunkline runs resolve {run} {shlex.quote(step)} --outcome succeeded|failed|call_again",
+            fix=f"trunkline runs resolve {run} {shlex.quote(step)} --outcome succeeded|failed|call_again, or after a "
+            "failed compensation retry|skip|give_up",
             exit_code=Exit.USAGE,
         )
     return _print_changed(server.client().resolve(run, step, resolution(outcome, output)), server)

@@ -39,7 +39,9 @@ from trunkline.cli.rendering.run import (
 )
 from trunkline.cli.rendering.times import date_time, duration_between
 
-Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
+Status = Literal[
+    "PENDING", "RUNNING", "WAITING", "PAUSED", "COMPENSATING", "COMPLETED", "FAILED", "CANCELLED"
+]
 
 
 def list_runs(

@@ -27,7 +27,7 @@ RUN_COLUMNS = """
     runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
     runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
     runs.traceparent, runs.tracestate, runs.parent_id::text, runs.parent_step, runs.depth, runs.routes,
-    runs.started_by, runs.trigger_name, runs.message, runs.labels, runs.block
+    runs.started_by, runs.trigger_name, runs.message, runs.labels, runs.block, runs.compensation
 """
 _COLUMNS_WITHOUT_PAYLOADS = (
     RUN_COLUMNS.replace("runs.input", "''::bytea")

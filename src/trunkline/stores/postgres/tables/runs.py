@@ -44,7 +44,7 @@ from trunkline.stores.rows.runs import (
     step_state,
 )
 
-_RUN_WIDTH = 29
+_RUN_WIDTH = 30
 _STEP_COLUMNS = """
     steps.name, steps.status, steps.attempts, steps.answered_failures, steps.replies, steps.protocol, steps.context_id,
     steps.remote_task_id, steps.reply, steps.input, steps.output, steps.error, steps.warnings, steps.waiting_for,

@@ -18,11 +18,12 @@ from trunkline.stores.rows.runs import step_values, transition_values
 _UPDATE_RUNS = """
     UPDATE runs SET status = new.status, version = new.version, seq = new.seq, output = new.output,
         error = new.error, paused = new.paused, contexts = new.contexts,
-        cancel_requested_at = new.cancel_requested_at, started_at = new.started_at, finished_at = new.finished_at
+        cancel_requested_at = new.cancel_requested_at, started_at = new.started_at, finished_at = new.finished_at,
+        compensation = new.compensation
     FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[],
-        $8::smallint[], $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[])
+        $8::smallint[], $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bytea[])
         AS new(id, expected, status, version, seq, output, error, paused, contexts, cancel_requested_at, started_at,
-            finished_at)
+            finished_at, compensation)
     WHERE runs.id = new.id AND runs.version = new.expected
     RETURNING runs.id
 """
@@ -99,7 +100,7 @@ async def write_transitions(
         ],
         (10, 11),
     )
-    parts = [StatementPart(_UPDATE_RUNS, columns(runs, 12))]
+    parts = [StatementPart(_UPDATE_RUNS, columns(runs, 13))]
     if applied:
         parts.append(StatementPart(_APPLY_INPUTS, [list(applied)]))
     sql, values = combined([*parts, *_parts(ordered, steps, now)], "SELECT id::text FROM part_1")

@@ -19,7 +19,7 @@ from trunkline.stores.sqlite.database.statements import Row, Value, execute, row
 RUN_COLUMNS = (
     "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
     " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate,"
-    " parent_id, parent_step, depth, routes, started_by, trigger_name, message, labels, block"
+    " parent_id, parent_step, depth, routes, started_by, trigger_name, message, labels, block, compensation"
 )
 # Statuses, as SQL has them.
 UNFINISHED = ", ".join(f"'{status}'" for status in RUN_STATUSES if status not in FINAL_RUN_STATUSES)

@@ -78,7 +78,7 @@ _STEP_END = 18
 _SELECT_RUN_WITH_STEPS = f"""
     SELECT 0, {RUN_COLUMNS} FROM runs WHERE id = ?1
     UNION ALL SELECT
-        rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+        rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM steps
     WHERE run_id = ?1
 """  # noqa: S608 - as above
@@ -112,7 +112,8 @@ _UPSERT_STEP = f"""
 """  # noqa: S608 - as above
 _UPDATE_RUN = """
     UPDATE runs SET status = ?3, version = ?4, seq = ?5, output = ?6, error = ?7, paused = ?8, contexts = ?9,
-        cancel_requested_at = ?10, started_at = ?11, finished_at = ?12 WHERE id = ?1 AND version = ?2
+        cancel_requested_at = ?10, started_at = ?11, finished_at = ?12, compensation = ?13
+    WHERE id = ?1 AND version = ?2
 """
 _INSERT_EVENT = "INSERT INTO events(run_id, seq, type, at, data) VALUES (?, ?, ?, ?, ?)"
 _SET_TIMER = """
