@@ -29,7 +29,8 @@ async def test_finished_tasks_are_not_read_when_those_left_behind_are_taken_agai
             return True
 
         db.exec_trace = note
-        await SqliteTransaction(db, Instant(1), CommittedCache().begin()).tasks.reclaim("me")
+        cache = CommittedCache()
+        await SqliteTransaction(db, Instant(1), cache.begin(), cache.pieces).tasks.reclaim("me")
         db.exec_trace = None
 
         assert statements
