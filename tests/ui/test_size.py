@@ -7,8 +7,8 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 from tests.ui.wheel_install import installed_wheel
 
-# The web UI takes 0.85 MB of it, and 0.33 MB of that is the engine that lays out graphs.
-WHEEL_BYTES = 2_400_000
+# The web UI takes 0.87 MB of it, and 0.33 MB of that is the engine that lays out graphs. The code takes 1.5 MB.
+WHEEL_BYTES = 2_700_000
 SCRIPT_BYTES = 350_000
 SCRIPTS = """() => performance.getEntriesByType("resource")
   .filter((entry) => new URL(entry.name).pathname.endsWith(".js"))
