@@ -66,25 +66,22 @@ image: $(VENV)/.ready-dev  ## build the container image and its SBOM, with Docke
 interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and languages that the tests call
 	@$(BIN)/python -m tests.interop.environments
 
-# Types, web UI and crashes are checked while the other tests run, because a browser and a crash test mostly wait. Their
-# output is printed at the end. The crash tests need a machine that is not overloaded, so the other tests give way to
-# them and to the browser. They begin after the types, which need 2 GB of memory. Because they wait for leases and
-# restarts, they use two more test processes than there are cores.
+# Types and web UI are checked while the other tests run, because a browser mostly waits; their output is printed at the
+# end. The crash tests come last, because they need a machine that is not overloaded. Mostly they wait for leases and
+# restarts, so they use two more test processes than there are cores.
 TYPES := $(VENV)/types.txt
 PAGES := $(VENV)/pages.txt
-CRASHES := $(VENV)/crashes.txt
-GIVE_WAY := nice -n 5
 test: $(VENV)/.ready-dev  ## run all checks and tests
 	@$(MAKE) --no-print-directory --jobs 5 lint services interop ui collected
-	@echo "Checking the types, the web UI and crashes while the other tests run ..." >&2
+	@echo "Checking the types and the web UI while the tests run ..." >&2
 	@$(BIN)/python ui/build.py --run test
-	@( { $(GIVE_WAY) $(BIN)/pyright && $(GIVE_WAY) $(BIN)/python ui/build.py --run lint; } >$(TYPES) 2>&1; types=$$?; \
-	    $(BIN)/pytest -n $(CRASH_JOBS) --dist worksteal tests/crash >$(CRASHES) 2>&1 || exit; exit $$types ) & beside=$$!; \
+	@{ $(BIN)/pyright && $(BIN)/python ui/build.py --run lint; } >$(TYPES) 2>&1 & types=$$!; \
 	  $(BIN)/pytest -n 1 tests/ui >$(PAGES) 2>&1 & pages=$$!; \
-	  $(GIVE_WAY) $(BIN)/pytest -n $(JOBS) --dist worksteal --ignore tests/ui --ignore tests/crash; tests=$$?; \
-	  wait $$pages; pages=$$?; wait $$beside; beside=$$?; \
-	  cat $(TYPES) $(PAGES) $(CRASHES); \
-	  exit $$((tests ? tests : pages ? pages : beside))
+	  $(BIN)/pytest -n $(JOBS) --dist worksteal --ignore tests/ui --ignore tests/crash; tests=$$?; \
+	  wait $$types; types=$$?; cat $(TYPES); \
+	  wait $$pages; pages=$$?; cat $(PAGES); \
+	  $(BIN)/pytest -n $(CRASH_JOBS) --dist worksteal tests/crash; crash=$$?; \
+	  exit $$((tests ? tests : pages ? pages : crash ? crash : types))
 
 # Compiles the modules of all tests once. Otherwise each of the test processes, which begin together, compiles them.
 COLLECTED := $(VENV)/collected.txt
