@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
 import msgspec
-from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
@@ -34,8 +34,8 @@ from trunkline.agents.transport_urls import parse_program
 from trunkline.durations import parse_duration
 from trunkline.errors import ConfigurationError, Finding
 from trunkline.jsontypes import decode
+from trunkline.mail_settings import Mail
 from trunkline.messages import TopicNames
-from trunkline.transports.mail_settings import MailSettings, read_mail_settings
 
 CONFIG_FILE = Path("trunkline.toml")
 # Names another file, or that one, explicitly. Only the environment has it: a file cannot vouch for itself.
@@ -181,10 +181,7 @@ Programs = Annotated[
 Groups = Annotated[
     dict[str, tuple[str, ...]], NoDecode, _json_object(_GROUPS_FORM), AfterValidator(_check_groups)
 ]
-Mail = Annotated[InstanceOf[MailSettings], NoDecode, BeforeValidator(read_mail_settings)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
-
-
 # Read in full where the sources are opened: their expressions need the workflow language.
 Sources = Annotated[tuple[dict[str, Any], ...], NoDecode, BeforeValidator(_json_list)]
 

@@ -84,8 +84,10 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
         yield from ((kind, point) for point in AGENT_POINTS if kind.name in REPAIRED | UNDONE)
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in SLEEPING)
         yield from ((kind, point) for point in EVENT_POINTS if kind.name in AWAITING)
-        asking = ("input_queue.put", *TIMER_POINTS, *HUMAN_TASK_POINTS)
-        yield from ((kind, point) for point in asking if kind.name in ASKING_PEOPLE)
+        yield from ((kind, point) for point in ("input_queue.put",) if kind.name in ASKING_PEOPLE)
+        # Only this task has assignees and is escalated.
+        shared = (*TIMER_POINTS, *HUMAN_TASK_POINTS)
+        yield from ((kind, point) for point in shared if kind.name == "approved")
         yield from ((kind, point) for point in ("input_queue.put",) if kind.name in CHOOSING)
         sharing = (*points, "input_queue.put", *AGENT_POINTS, *CACHE_POINTS)
         yield from ((kind, point) for point in sharing if kind.name in SHARING)

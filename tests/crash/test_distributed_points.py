@@ -174,7 +174,8 @@ async def test_tasks_of_people_survive_the_end_of_the_process(
     point: str, scenario_of: CreateScenario, starter: ProcessStarter
 ) -> None:
     scenario = scenario_of([kind for kind in MORE_KINDS if kind.name == "approved"] * 3, "asking")
-    assert await scenario.live(point, 2) is None, f"{point} was never reached"
+    # The timers of several runs may be fired at once.
+    assert await scenario.live(point, 1 if point in SELDOM else 2) is None, f"{point} was never reached"
     found = await scenario.live()
     await starter.end()
     assert found == []

@@ -60,9 +60,9 @@ class _WaitingTransaction:
             return attribute
         method = cast("Callable[..., Awaitable[object]]", attribute)
 
-        async def waiting(*arguments: object) -> object:
+        async def waiting(*arguments: object, **named: object) -> object:
             await asyncio.sleep(0.002)
-            answer = await method(*arguments)
+            answer = await method(*arguments, **named)
             await asyncio.sleep(0.002)
             return answer
 

@@ -18,8 +18,8 @@ from tests.scenarios.test_answer_links import send
 from tests.scenarios.test_human_tasks import ask, asking
 
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.mail_settings import MailSettings
 from trunkline.testing import RunningSystem, running_system
-from trunkline.transports.mail_settings import MailSettings
 from trunkline.transports.smtp import SmtpClient, SmtpError, SmtpServer
 
 pytestmark = pytest.mark.anyio

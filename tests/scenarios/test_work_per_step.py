@@ -16,8 +16,8 @@ import pytest
 
 pytestmark = pytest.mark.embedded_only
 
-# Per step of a run that a client waits for. How many runs share a turn differs with the load of the machine, and with it
-# the calls, by up to four in a hundred.
+# Per step of a run that a client waits for. How many runs share a turn differs with the load of the machine, and the
+# calls with it, by up to four in a hundred.
 BOUNDS = {
     "encodes": 11.4,
     "decodes": 4.7,

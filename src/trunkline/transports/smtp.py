@@ -17,7 +17,7 @@ from email.message import EmailMessage
 
 import msgspec
 
-from trunkline.transports.mail_settings import SmtpTls
+from trunkline.mail_settings import SmtpTls
 
 # More wait for a thread.
 MAX_AT_ONCE = 4

@@ -12,6 +12,8 @@ from trunkline.errors import ConfigurationError
 from trunkline.settings import Settings, load_settings
 
 IN_OTHER_CASE = {
+    # Digits alone.
+    "a2a_http_statuses": ("1.0.0", "1.0.0"),
     "log_level": ("WARNING", "warning"),
     "log_format": ("Json", "json"),
     "kafka_security_protocol": ("SASL_SSL", "sasl_ssl"),

@@ -14,8 +14,8 @@ import msgspec
 
 from trunkline.agents.http_urls import UrlError, parse_url
 from trunkline.jsontypes import Json, encode
+from trunkline.mail_settings import is_mail_address
 from trunkline.services.subscriptions.messages import compile_message_template
-from trunkline.transports.mail_settings import is_mail_address
 from trunkline.triggers import TriggerDocument
 from trunkline.workflow import SECRET_NAME_RULE, is_secret_name, label_problem
 from trunkline.workflow.field_reader import FieldReader, describe_value

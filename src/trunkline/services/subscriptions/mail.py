@@ -6,11 +6,11 @@ import ssl
 from collections.abc import Collection
 
 from trunkline.errors import ConfigurationError, Finding, Invalid
+from trunkline.mail_settings import MailSettings, is_mail_address
 from trunkline.services.callbacks.sender import REQUEST_SECONDS
 from trunkline.services.callbacks.sources import CallbackMail
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.subscriptions.definition import ASSIGNEES
-from trunkline.transports.mail_settings import MailSettings, is_mail_address
 from trunkline.transports.smtp import SmtpClient, SmtpError, SmtpServer
 
 

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+from pydantic import BeforeValidator, InstanceOf, WithJsonSchema
+from pydantic_settings import NoDecode
 
 SmtpTls = Literal["starttls", "tls", "none"]
 MAX_ADDRESS = 254
@@ -61,3 +63,12 @@ def read_mail_settings(value: object) -> object:
     if settings.user is not None and settings.tls == "none":
         raise ValueError("a password must not be sent without TLS; use tls: starttls, or remove the user")
     return settings
+
+
+# A field of the settings.
+Mail = Annotated[
+    InstanceOf[MailSettings],
+    NoDecode,
+    BeforeValidator(read_mail_settings),
+    WithJsonSchema({"type": "object"}),
+]

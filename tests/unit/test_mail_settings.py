@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.transports.mail_settings import MailSettings, is_mail_address, read_mail_settings
+from trunkline.mail_settings import MailSettings, is_mail_address, read_mail_settings
 
 GOOD = '"host": "mail.example.com", "sender": "t@example.com"'
 
