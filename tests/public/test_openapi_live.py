@@ -32,7 +32,8 @@ steps:
 #   422            where more is asked of a body than a schema can say: an expression compiles, a step exists,
 #                  max_delay is not below first_delay, auth_config goes with auth_type, the input fits the workflow,
 #                  a key expires in the future, an event's key comes with its type, names and labels have no control
-#                  characters, a comment answers a human task, an address can be called
+#                  characters, a comment answers a human task, an address can be called, two filters exclude one
+#                  another, a bulk operation names what it changes, a definition can be published with these options
 CONFIG = """
 [parameters]
 "path.workflow" = "probe"
@@ -59,7 +60,8 @@ include-operation-id = [
   "check_migration", "check_agent", "create_trigger", "save_trigger", "fire_trigger", "backfill_trigger",
   "preview_schedule", "validate_trigger", "list_events", "send_event", "signal_run", "create_key",
   "change_run", "reply_to_step",
-  "create_subscription", "save_subscription", "create_answer_link"
+  "create_subscription", "save_subscription", "create_answer_link", "list_inbox", "start_bulk_operation",
+  "publish_workflow"
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 412, 422]
 

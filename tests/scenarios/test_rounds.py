@@ -123,7 +123,7 @@ async def test_a_round_that_fails_is_retried_as_that_round(system: RunningSystem
 
 async def test_a_condition_that_has_no_value_fails_the_step(system: RunningSystem) -> None:
     await system.save(
-        {"name": "w", "steps": {"a": {"set": {"x": 1}, "repeat": {"until": "steps.a.output.y"}}}}
+        {"name": "w", "steps": {"a": {"set": {"x": "${ input }"}, "repeat": {"until": "steps.a.output.x.y"}}}}
     )
     run = await system.run("w")
     detail = error_of(run)["detail"]

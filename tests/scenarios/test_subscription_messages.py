@@ -123,7 +123,6 @@ async def test_the_password_is_a_named_secret_and_leaves_only_over_tls(tmp_path:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     login: JsonObject = {
-        "tls": "starttls",
         "ca_file": str(tmp_path / "cert.pem"),
         "user": "u",
         "password_secret": "mail",

@@ -119,6 +119,7 @@ class ParameterReader(Generic[P]):
         self._checked_in_path = [each for each in in_path if each.read is not str]
         self._in_query = [each for each in declared if each.place == "query"]
         self._in_headers = [(each.name.lower().encode(), each) for each in in_headers]
+        self._required = [each for each in declared if each.required and each.place != "path"]
         self.parameters = [*in_path, *self._in_query, *in_headers]
 
     def read(self, request: Request) -> P:
@@ -143,6 +144,10 @@ class ParameterReader(Generic[P]):
             value = find_header(scope["headers"], header)
             if value is not None:
                 _read(parameter, value.decode("latin-1"), given, wrong)
+        if self._required:
+            named = {each.path for each in wrong}
+            missing = (each.path for each in self._required if each.field not in given)
+            wrong += [Finding(path=path, message="is missing") for path in missing if path not in named]
         if wrong:
             raise Invalid("; ".join(f"{each.path}: {each.message}" for each in wrong), findings=wrong)
         return self._form(**given)

@@ -184,7 +184,11 @@ class OperationRouter:
 
     def _refusal(self, request: Request) -> Response:
         path = routed_path(request.scope)
-        methods = {each.method for pattern, each in self._all if pattern.fullmatch(path)}
+        matching = [each for pattern, each in self._all if pattern.fullmatch(path)]
+        # In `/runs/bulk`, `bulk` is not the id of a run.
+        methods = {each.method for each in matching if each.path == path} or {
+            each.method for each in matching
+        }
         return method_not_allowed(request, methods) if methods else unknown_route(request)
 
 

@@ -40,7 +40,7 @@ FILTERS = {
     "top": RunFilter(with_children=False),
     "top in a state": RunFilter(with_children=False, statuses=("RUNNING", "FAILED")),
     "top of a workflow": RunFilter(with_children=False, workflows=("a",)),
-    "top of versions": RunFilter(with_children=False, versions=(VersionKey("a", 1),), statuses=("RUNNING",)),
+    "top of versions": RunFilter(with_children=False, versions=(VersionKey("a", 1),), statuses=("FAILED",)),
     "a correlation": RunFilter(correlation_id="c-3"),
     "a correlation in a state": RunFilter(correlation_id="c-3", statuses=("RUNNING", "FAILED")),
     "a correlation of versions": RunFilter(correlation_id="c-3", versions=(VersionKey("a", 1),)),

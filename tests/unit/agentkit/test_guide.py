@@ -40,7 +40,7 @@ async def test_the_guides_first_agent_greets_in_every_dialect() -> None:
     assert texts(V1.task(await result_of(agent, V1.send, V1.params("Ann")))) == ["Hello, Ann!"]
     answer = await post(agent, {"task_id": "t", "input": {"text": "Bob"}})
     assert answer.json["output"] == {"text": "Hello, Bob!"}
-    assert (await post(agent, {"task_id": "t", "input": ""})).json["error"] == "Whom shall I greet?"
+    assert (await post(agent, {"task_id": "t", "input": ""})).json["error"] == "The text is empty."
 
 
 @pytest.mark.anyio

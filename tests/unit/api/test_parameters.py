@@ -6,6 +6,7 @@ import pytest
 from starlette.requests import Request
 
 from trunkline.api.parameters import MAX_VERSION, ParameterReader
+from trunkline.api.routes.inbox import INBOX, UploadParameters
 from trunkline.api.routes.run_control import EXECUTE, ExecuteParameters
 from trunkline.api.routes.runs import RUNS, ListRunsParameters
 from trunkline.errors import Invalid
@@ -90,3 +91,12 @@ def test_the_last_of_several_values_counts() -> None:
 def test_a_time_is_written_with_its_offset(text: str) -> None:
     with pytest.raises(Invalid, match="offset"):
         LIST_READER.read(request_of(f"since={text}"))
+
+
+def test_a_required_query_parameter_that_is_missing_is_named() -> None:
+    reader = ParameterReader(UploadParameters, f"{INBOX}/{{item}}/files")
+    request = request_of()
+    request.scope["path_params"] = {"item": "i"}
+    with pytest.raises(Invalid) as refused:
+        reader.read(request)
+    assert [(each.path, each.message) for each in refused.value.findings] == [("query.name", "is missing")]

@@ -105,3 +105,8 @@ async def test_a_wrong_method_gets_all_methods_of_the_path() -> None:
 def test_every_placeholder_needs_a_parameter() -> None:
     with pytest.raises(TypeError, match="NameParameters lacks a parameter"):
         ParameterReader(NameParameters, "/runs/{name}/steps/{step}")
+
+
+async def test_a_path_of_its_own_allows_only_its_own_methods() -> None:
+    status, _, headers = await call("POST", "/runs/changes")
+    assert (status, headers[b"allow"]) == (405, b"GET")

@@ -63,6 +63,8 @@ function SaveView({ names, onSave }: { names: readonly string[]; onSave: (name: 
       onDismiss={close}
       position="bottom-start"
       trapFocus
+      // The button stays in view when the list is scrolled, and so does this.
+      floatingStrategy="fixed"
       shadow="md"
       transitionProps={{ duration: 0 }}
     >
