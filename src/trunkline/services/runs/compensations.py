@@ -36,7 +36,7 @@ class RunCompensations:
                 fix=f"See its state: trunkline runs show {run_id}. For a call with an unknown outcome, use succeeded,"
                 " failed or call_again.",
             )
-        # It may fail again, and then waits anew.
+        # It may fail again, and then waits another time.
         key = f"compensation/{step}/{waiting.since}"
         item = QueuedInput(run_id, key, CompensationDecided(step, decision))
         await self._intake.put(item, audit_entry("run", "resolve", run_id, step=step, outcome=decision))

@@ -66,7 +66,7 @@ def fitting(sizes: Iterable[tuple[str, int]], max_bytes: int) -> list[str]:
 def found_answers(
     claims: Sequence[OutputClaim], known: set[str], outputs: Sequence[KeptOutput]
 ) -> ClaimAnswers:
-    """Of the claims on outputs that there are."""
+    """The answers to the claims on these outputs."""
     by_digest = {each.digest: each for each in outputs}
     return ClaimAnswers(
         found=[(claim, by_digest[claim.digest]) for claim in claims if claim.digest in by_digest],

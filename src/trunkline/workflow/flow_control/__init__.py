@@ -1,1 +1,1 @@
-"""Flow control as it is written in a workflow or a trigger: which runs start, and when."""
+"""The flow control of a workflow or a trigger, as users write it: which runs start, and when."""

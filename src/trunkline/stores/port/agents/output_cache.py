@@ -38,10 +38,10 @@ class OutputClaim(NamedTuple):
 
 
 class ClaimAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to say to the steps that have claimed; the others wait."""
+    """The answers to the steps that have claimed outputs. The others wait."""
 
     found: Sequence[tuple[OutputClaim, KeptOutput]] = ()
-    # They have an output, but there is no room for it in this answer.
+    # Their output exists, but does not fit into this answer.
     again: Sequence[OutputClaim] = ()
     # Their steps do the work. Those of earlier claims may be among them.
     leads: Sequence[OutputClaim] = ()
