@@ -95,7 +95,6 @@ CALLBACKS: Sequence[Rule] = (
         symbol="trunkline.services.callbacks.sender:CallbackSender._send_claimed",
         change=Change("condition", 6, of=7, becomes="False"),
         caught_by=(f"{_SENDER}::test_requests_are_not_made_before_the_host_has_a_share_left",),
-        shows="Timeout",
     ),
     Rule(
         name="updates-wake-the-sender",
