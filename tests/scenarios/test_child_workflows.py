@@ -216,7 +216,7 @@ async def test_a_child_that_a_person_has_cancelled_fails_the_step(
     assert f"Run {child} of workflow child was cancelled." in str(error_of(ended)["message"])
 
 
-async def test_a_run_whose_child_waits_for_a_person_goes_on_and_the_inbox_has_the_question(
+async def test_a_run_whose_child_waits_for_a_person_waits_too_and_the_inbox_has_the_question(
     system: RunningSystem,
 ) -> None:
     def ask(call: Call) -> Json:
@@ -230,9 +230,8 @@ async def test_a_run_whose_child_waits_for_a_person_goes_on_and_the_inbox_has_th
         await system.save(parent())
         run = await system.start("parent", {"text": "hello"})
         child = await begun(system, run, "inner")
-        await system.wait_for(child, {"WAITING"})
-        shown = await system.get(run)
-        assert (shown["status"], step_of(shown, "inner")["status"]) == ("RUNNING", "RUNNING")
+        shown = await system.wait_for(run, {"WAITING"})
+        assert step_of(shown, "inner")["status"] == "WAITING"
         assert step_of(shown, "inner")["child"] == {"run_id": child, "status": "WAITING"}
         (item,) = await system.items("/inbox")
         assert (item["run_id"], item["step"]) == (child, "work")
