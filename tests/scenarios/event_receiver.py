@@ -26,6 +26,8 @@ class EventReceiver:
         self.url = ""
         # How it answers the request with this number, from 1.
         self.answer: Callable[[int], int] = lambda _: 200
+        # If set, how it answers a delivery instead.
+        self.answer_delivery: Callable[[ReceivedDelivery], int] | None = None
         self.requests = 0
         self.accepted: list[ReceivedDelivery] = []
         self._changed = asyncio.Condition()
@@ -35,7 +37,8 @@ class EventReceiver:
             {name.lower(): value for name, value in request.headers.items()}, await request.read()
         )
         self.requests += 1
-        status = self.answer(self.requests)
+        by_delivery = self.answer_delivery
+        status = by_delivery(delivery) if by_delivery is not None else self.answer(self.requests)
         async with self._changed:
             if status < 300:
                 self.accepted.append(delivery)

@@ -234,7 +234,7 @@ async def test_a_receiver_may_take_longer_than_a_claim_for_the_requests_of_one_c
         receiver.open.set()
         await receiver.got(2)
         clock.advance(claim_lasts * 0.9)
-        # Nobody else may claim it now.
+        # Another process cannot claim it now.
         sender.wake()
         await settled(store)
     assert receiver.bodies == ["1", "1", "1"]
